@@ -1,1 +1,503 @@
-//! To come.
+//! The engine: events in, deliveries and ledger lines out.
+//!
+//! It is pure and deterministic. Time, randomness, and whatever is read from disks or computed by
+//! clients are arguments; containers are ordered; the same input yields the same output, byte for
+//! byte. It does no I/O, knows no wire and no clock, and holds no lock.
+//!
+//! [`Session`] is the whole interface, in four families:
+//! - inputs: [`Session::open`], [`Session::apply`], [`Session::disconnect`];
+//! - the WAIT: [`Session::stage`], [`Session::finish`], [`Session::abandon`],
+//!   [`Session::commit`], [`Session::release`];
+//! - insight: [`Session::explain`], [`Session::scope`] and the other getters;
+//! - the ledger: [`Session::take_lines`] and [`Session::restore`].
+
+mod apply;
+mod delivery;
+mod event;
+mod explain;
+mod facts;
+mod ledger;
+mod policy;
+mod queue;
+mod refusal;
+mod reminder;
+mod render;
+mod scope;
+mod token;
+mod value;
+
+use std::collections::BTreeMap;
+
+pub use apply::{Opened, Rejected};
+pub use delivery::{Ask, Delivery, Held, Material, Problem, Staged, WaitRequest};
+pub use event::{
+    Applied, Audience, Definition, Event, HostReport, Limit, Opening, Profile, Retained,
+    SettleOutcome, Switch, Switches, TurnOutcome,
+};
+pub use explain::Explanation;
+pub use facts::{
+    Mode, PLAN_MODE, PlanReport, PlanState, Pool, PoolName, ScopeFacts, SessionFacts, Task,
+    TaskStatus, Tasks, WriteMark,
+};
+pub use ledger::{
+    Commit, Delivered, Digest, Effect, Entry, History, Line, Loss, Millis, Phase, Record,
+    SilentEntry,
+};
+pub use policy::{Ordinals, Policy, Rearm, Span, Spoken, Told, Trigger, Unit, Withheld};
+pub use queue::{Fifo, PENDING_MAX, Pending, STAGED_MAX, Serial, TURN_EVENTS_MAX, TurnQueue};
+pub use refusal::{Refusal, RefusalKind};
+pub use reminder::{Lane, Moment, Part, Proposal, Registry, Reminder, Silence, Speech, View};
+pub use render::{Form, Size, content, estimate_tokens, neutralise, one_line, row, short_name};
+pub use scope::{Member, Scope, ScopePath, Source, Turn};
+pub use token::{Expiry, Fate, OpenWait, Tokens, Waiter};
+pub use value::Value;
+
+use token::Fates;
+
+/// What the engine is given instead of reaching for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Kit {
+    /// Makes reminders.
+    pub registry: &'static dyn Registry,
+    /// Makes fingerprints and digests.
+    pub digest: Digest,
+}
+
+/// One conversation with its agents: everything the daemon believes about it.
+#[derive(Debug)]
+pub struct Session {
+    kit: Kit,
+    id: String,
+    root: Option<String>,
+    profile: Profile,
+    trusted: bool,
+    host: HostReport,
+    facts: SessionFacts,
+    fifo: Fifo,
+    scopes: BTreeMap<ScopePath, Scope>,
+    /// The roster that agents are given a clone of at their spawn.
+    for_agents: Vec<Member>,
+    /// Kinds that were switched for the whole session, for agents to come.
+    switches: Switches,
+    fates: Fates,
+    /// The number of the last queued item.
+    serial: Serial,
+    /// Values of clients that this build does not know, by what they are.
+    skipped: BTreeMap<String, u64>,
+    /// Lines that the store has not taken yet.
+    lines: Vec<Line>,
+}
+
+/// The answer to a commit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Receipt {
+    /// The whole record of what was told; `None` when nothing was.
+    pub record: Option<Record>,
+    /// Ids of what was told.
+    pub committed: Vec<String>,
+    /// Ids of what was offered and not told.
+    pub held: Vec<String>,
+    /// Whether an earlier commit had told it.
+    pub already: bool,
+}
+
+impl Session {
+    /// A session that nothing has happened to. [`Session::open`] comes next.
+    pub fn new(kit: Kit, id: impl Into<String>) -> Self {
+        let root = Scope::new(ScopePath::ROOT);
+        Self {
+            kit,
+            id: id.into(),
+            root: None,
+            profile: Profile::default(),
+            trusted: false,
+            host: HostReport::default(),
+            facts: SessionFacts::default(),
+            fifo: Fifo::default(),
+            scopes: BTreeMap::from([(ScopePath::ROOT, root)]),
+            for_agents: Vec::new(),
+            switches: Switches::new(),
+            fates: Fates::default(),
+            serial: 0,
+            skipped: BTreeMap::new(),
+            lines: Vec::new(),
+        }
+    }
+
+    /// The session that these lines yield. What waited in queues is gone, as
+    /// [`Event::is_durable`] says.
+    pub fn restore(
+        kit: Kit,
+        id: impl Into<String>,
+        lines: impl IntoIterator<Item = Line>,
+    ) -> Result<Self, Refusal> {
+        let mut session = Self::new(kit, id);
+        for line in lines {
+            match line {
+                Line::Opened { at, opening } => drop(session.open(at, opening)?),
+                Line::Reported { at, scope, event } => {
+                    session.apply(at, &scope, event)?;
+                }
+                Line::Committed(commit) => session.absorb(commit)?,
+            }
+            session.lines.clear();
+        }
+        Ok(session)
+    }
+
+    /// The lines that came since this was last called, for the store.
+    pub fn take_lines(&mut self) -> Vec<Line> {
+        std::mem::take(&mut self.lines)
+    }
+
+    /// The client's name of it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Its root directory.
+    pub fn root(&self) -> Option<&str> {
+        self.root.as_deref()
+    }
+
+    /// Its profile.
+    pub fn profile(&self) -> Profile {
+        self.profile
+    }
+
+    /// Whether the workspace's own text may be used.
+    pub fn is_trusted(&self) -> bool {
+        self.trusted
+    }
+
+    /// What its host does.
+    pub fn host(&self) -> &HostReport {
+        &self.host
+    }
+
+    /// What is known of it.
+    pub fn facts(&self) -> &SessionFacts {
+        &self.facts
+    }
+
+    /// Its pending FIFO.
+    pub fn fifo(&self) -> &Fifo {
+        &self.fifo
+    }
+
+    /// Its scopes, the root first.
+    pub fn scopes(&self) -> impl Iterator<Item = &Scope> {
+        self.scopes.values()
+    }
+
+    /// Values of clients that this build does not know, by what they are, with their number.
+    pub fn skipped(&self) -> &BTreeMap<String, u64> {
+        &self.skipped
+    }
+
+    /// A scope, or a refusal that says how to get it.
+    pub fn scope(&self, path: &ScopePath) -> Result<&Scope, Refusal> {
+        self.scopes.get(path).ok_or_else(|| unknown(path))
+    }
+
+    fn scope_mut(&mut self, path: &ScopePath) -> Result<&mut Scope, Refusal> {
+        self.scopes.get_mut(path).ok_or_else(|| unknown(path))
+    }
+
+    fn next_serial(&mut self) -> Serial {
+        self.serial += 1;
+        self.serial
+    }
+
+    /// A client is about to call a model: captures everything that would be told now. Nothing is
+    /// consumed; an open WAIT of the scope is superseded and what it offered is offered again.
+    pub fn stage(
+        &mut self,
+        at: Millis,
+        request: WaitRequest,
+        material: Material,
+    ) -> Result<Staged, Refusal> {
+        let path = request.scope.clone();
+        let scope = self.scope(&path)?;
+        scope.running()?;
+        scope.open_turn(request.turn.as_deref())?;
+        if let Some(call) = scope.calls.first() {
+            return Err(Refusal::new(
+                RefusalKind::NotReady,
+                format!(
+                    "{} of {path} still open ({call:?} is one): send tool/end for each, then wait",
+                    match scope.calls.len() {
+                        1 => "1 tool call is".to_owned(),
+                        count => format!("{count} tool calls are"),
+                    }
+                ),
+            ));
+        }
+        if let Some(records) = &request.history {
+            self.apply(at, &path, Event::HistoryReported { records: records.clone() })?;
+        }
+        if self.awaits_receipt(self.scope(&path)?) {
+            return Ok(Staged::Ready(Box::new(self.offer_nothing(&path, &request, material, at))));
+        }
+        self.expire(&path, Expiry::Superseded, |_| true);
+        let scope = self.scope(&path)?;
+        let (chosen, asks) = self.choose(scope, self.moment(scope, at));
+        if asks.is_empty() {
+            let delivery = self.offer(&path, request.waiter, material, request.limit, chosen, at);
+            return Ok(Staged::Ready(Box::new(delivery)));
+        }
+        let wait = self.next_serial();
+        let whom = asks.iter().map(|(_, ask)| ask.clone()).collect();
+        let prepared = Self::prepare(wait, &request, material, chosen, asks);
+        self.scope_mut(&path)?.tokens.preparing = Some(prepared);
+        Ok(Staged::Asking { wait, asks: whom })
+    }
+
+    /// Completes a WAIT with what the generators answered; those without an answer are left out.
+    pub fn finish(
+        &mut self,
+        at: Millis,
+        path: &ScopePath,
+        wait: Serial,
+        answers: &BTreeMap<String, String>,
+    ) -> Result<Delivery, Refusal> {
+        let scope = self.scope_mut(path)?;
+        match scope.tokens.preparing.take_if(|prepared| prepared.wait == wait) {
+            Some(prepared) => self.fill(path, prepared, answers, at),
+            None => {
+                let fate = if self.scope(path)?.turn.is_none() {
+                    Expiry::TurnEnded
+                } else {
+                    Expiry::Superseded
+                };
+                Err(fate.refusal("this WAIT was not answered in time"))
+            }
+        }
+    }
+
+    /// A WAIT that is being prepared was cancelled: it leaves no token.
+    pub fn abandon(&mut self, path: &ScopePath, wait: Serial) {
+        if let Some(scope) = self.scopes.get_mut(path) {
+            scope.tokens.preparing.take_if(|prepared| prepared.wait == wait);
+        }
+    }
+
+    /// The payload that will be sent contains the message: what it offered, or the chosen entries
+    /// of it, are told. Answering twice tells once.
+    pub fn commit(
+        &mut self,
+        at: Millis,
+        token: &str,
+        chosen: Option<&[String]>,
+        placement: Option<String>,
+    ) -> Result<Receipt, Refusal> {
+        let Some((path, open)) = self.open_wait(token) else {
+            return self.commit_again(token);
+        };
+        let indices = open.choose(chosen)?;
+        let path = path.clone();
+        let record =
+            open.record_of(&self.id, &path, &indices).map(|record| record.sealed(self.kit.digest));
+        let mut effects: Vec<_> =
+            indices.iter().flat_map(|index| open.offered[*index].effects.clone()).collect();
+        effects.extend(open.silent.iter().flat_map(|(_, effects)| effects.clone()));
+        let held = open.without(&indices);
+        let commit =
+            Commit { at, scope: path, token: token.to_owned(), record, held, placement, effects };
+        self.lines.push(Line::Committed(commit.clone()));
+        self.absorb(commit)?;
+        let mut receipt = self.commit_again(token)?;
+        receipt.already = false;
+        Ok(receipt)
+    }
+
+    /// That payload never came to be: everything stays eligible. `false` when the token was not
+    /// open any more.
+    pub fn release(&mut self, token: &str) -> Result<bool, Refusal> {
+        let Some((path, _)) = self.open_wait(token) else {
+            return match self.fates.get(token) {
+                Some(_) => Ok(false),
+                None => Err(unknown_token(token)),
+            };
+        };
+        let path = path.clone();
+        self.scope_mut(&path)?.tokens.open.retain(|open| open.token != token);
+        self.fates.note(token.to_owned(), Fate::Released);
+        Ok(true)
+    }
+
+    /// A connection is gone, and with it the WAITs that it waited for.
+    pub fn disconnect(&mut self, waiter: Waiter) {
+        let paths: Vec<_> = self.scopes.keys().cloned().collect();
+        for path in paths {
+            self.expire(&path, Expiry::Disconnected, |by| by == waiter);
+        }
+    }
+
+    /// Whether a token is one that this session knows.
+    pub fn knows_token(&self, token: &str) -> bool {
+        self.open_wait(token).is_some() || self.fates.get(token).is_some()
+    }
+
+    /// How many WAITs of a scope are open.
+    pub fn open_tokens(&self) -> usize {
+        self.scopes.values().map(|scope| scope.tokens.open.len()).sum()
+    }
+
+    fn open_wait(&self, token: &str) -> Option<(&ScopePath, &OpenWait)> {
+        self.scopes.iter().find_map(|(path, scope)| {
+            scope.tokens.open.iter().find(|open| open.token == token).map(|open| (path, open))
+        })
+    }
+
+    /// What a commit of a token that is no longer open answers.
+    fn commit_again(&self, token: &str) -> Result<Receipt, Refusal> {
+        match self.fates.get(token) {
+            Some(Fate::Committed { scope, record, held }) => {
+                let history = &self.scope(scope)?.history;
+                let record = record.as_deref().and_then(|id| history.record(id));
+                let record = record.map(|delivered| delivered.record.clone());
+                let committed = record
+                    .iter()
+                    .flat_map(|record| &record.entries)
+                    .map(|entry| entry.id.clone())
+                    .collect();
+                Ok(Receipt { record, committed, held: held.clone(), already: true })
+            }
+            Some(Fate::Released) => Err(Refusal::new(
+                RefusalKind::TokenReleased,
+                format!(
+                    "cannot commit token {token}: it was released, and nothing was told (send \
+                     reminder/wait again)"
+                ),
+            )),
+            Some(Fate::Expired(expiry)) => {
+                Err(expiry.refusal(&format!("cannot commit token {token}")))
+            }
+            None => Err(unknown_token(token)),
+        }
+    }
+
+    /// Applies a commit, live or from the ledger: the one place where something becomes told.
+    fn absorb(&mut self, commit: Commit) -> Result<(), Refusal> {
+        let Commit { at, scope: path, token, record, held, placement, effects } = commit;
+        let scope = self.scope_mut(&path)?;
+        scope.tokens.open.retain(|open| open.token != token);
+        scope.requests += 1;
+        if let Some(turn) = &mut scope.turn {
+            scope.prompts += u64::from(turn.committed == 0);
+            turn.committed += 1;
+        }
+        scope.queue.clear_acknowledged();
+        for effect in &effects {
+            match effect {
+                Effect::Take(serial) => scope.queue.take(*serial),
+                Effect::ForgetAnswer(generator) => scope.queue.forget_answer(generator),
+            }
+        }
+        let told = record.as_ref().map(|record| record.id.clone());
+        if let Some(record) = record {
+            scope.history.add(Delivered { record, at, placement, lost: None });
+        }
+        for effect in effects {
+            if let Effect::Take(serial) = effect {
+                self.fifo.take(serial);
+            }
+        }
+        self.fates.note(token, Fate::Committed { scope: path, record: told, held });
+        Ok(())
+    }
+
+    /// Expires the open WAITs of a scope, and the one being prepared, of these waiters.
+    fn expire(&mut self, path: &ScopePath, expiry: Expiry, whose: impl Fn(Waiter) -> bool) {
+        let Some(scope) = self.scopes.get_mut(path) else { return };
+        scope.tokens.preparing.take_if(|prepared| whose(prepared.waiter));
+        for open in scope.tokens.open.extract_if(.., |open| whose(open.waiter)) {
+            self.fates.note(open.token, Fate::Expired(expiry));
+        }
+    }
+
+    /// Whether the scope's host proves arrival late and has yet to prove it.
+    fn awaits_receipt(&self, scope: &Scope) -> bool {
+        self.host.late_receipts == Some(true)
+            && scope.tokens.open.iter().any(|open| !open.offered.is_empty())
+    }
+
+    /// Answers a WAIT with nothing new while a receipt is awaited. Its commit still says that a
+    /// request went out.
+    fn offer_nothing(
+        &mut self,
+        path: &ScopePath,
+        request: &WaitRequest,
+        material: Material,
+        at: Millis,
+    ) -> Delivery {
+        let mut delivery = self.offer(
+            path,
+            request.waiter,
+            material,
+            request.limit,
+            delivery::Chosen::default(),
+            at,
+        );
+        let scope = self.scopes.get_mut(path).expect("a WAIT's scope is there");
+        let awaited = scope.tokens.open.iter().flat_map(|open| &open.offered);
+        delivery.held = awaited
+            .map(|offered| Held {
+                entry_type: offered.entry.entry_type.clone(),
+                key: offered.entry.key.clone(),
+                reason: "receipt",
+            })
+            .collect();
+        // The oldest empty WAIT gives way, so that a host that never commits stays bounded.
+        if scope.tokens.open.len() > token::OPEN_MAX
+            && let Some(oldest) = scope.tokens.open.iter().position(|open| open.offered.is_empty())
+        {
+            let oldest = scope.tokens.open.remove(oldest);
+            self.fates.note(oldest.token, Fate::Expired(Expiry::Superseded));
+        }
+        delivery
+    }
+}
+
+impl OpenWait {
+    /// The places of the chosen entries, in the order of the message; all when none are named.
+    fn choose(&self, chosen: Option<&[String]>) -> Result<Vec<usize>, Refusal> {
+        let Some(chosen) = chosen else { return Ok((0..self.offered.len()).collect()) };
+        let mut indices = Vec::with_capacity(chosen.len());
+        for id in chosen {
+            let index = self.offered.iter().position(|offered| offered.entry.id == *id);
+            indices.push(index.ok_or_else(|| {
+                Refusal::invalid(format!(
+                    "cannot commit entry {id:?}: token {} did not offer it; nothing was told (name \
+                     ids of the WAIT's entries)",
+                    self.token
+                ))
+            })?);
+        }
+        indices.sort_unstable();
+        indices.dedup();
+        Ok(indices)
+    }
+
+    /// The ids of what was offered and not chosen.
+    fn without(&self, indices: &[usize]) -> Vec<String> {
+        let others = self.offered.iter().enumerate().filter(|(index, _)| !indices.contains(index));
+        others.map(|(_, offered)| offered.entry.id.clone()).collect()
+    }
+}
+
+fn unknown(path: &ScopePath) -> Refusal {
+    Refusal::new(
+        RefusalKind::UnknownAgent,
+        format!("the session has no agent {path}: send agent/spawn first, its parent before it"),
+    )
+}
+
+fn unknown_token(token: &str) -> Refusal {
+    let shown = short_name(token, 64);
+    Refusal::new(
+        RefusalKind::UnknownToken,
+        format!("token {shown:?} is unknown: use the token of the newest reminder/wait"),
+    )
+}

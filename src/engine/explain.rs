@@ -1,0 +1,135 @@
+//! Why a reminder would or would not speak at a WAIT now. Asks the same questions as the WAIT
+//! itself, and changes nothing (law 11 of the quality page).
+
+use super::delivery::{Candidate, Outcome, queued};
+use super::ledger::Millis;
+use super::scope::ScopePath;
+use super::{Refusal, Session};
+
+/// One line of an explanation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The reminder's id, or the queue's name.
+    pub id: String,
+    /// Its kind.
+    pub kind: String,
+    /// Whether it would speak at a WAIT now.
+    pub speaks: bool,
+    /// Why, in one sentence with the numbers.
+    pub reason: String,
+    /// What it would cost, in estimated tokens.
+    pub tokens: u64,
+    /// When it can next speak; `None` when it would now.
+    pub next: Option<String>,
+}
+
+impl Session {
+    /// Explains every member of the scope's roster and every queue.
+    pub fn explain(&self, at: Millis, path: &ScopePath) -> Result<Vec<Explanation>, Refusal> {
+        let scope = self.scope(path)?;
+        let moment = self.moment(scope, at);
+        let closed = self.closed(scope);
+        let mut rows = Vec::with_capacity(scope.roster.len() + 2);
+        for (place, member) in scope.roster.iter().enumerate() {
+            let outcome = self.outcome(scope, member, place, moment);
+            rows.push(Explanation::of(member.id(), &member.definition.kind, outcome));
+        }
+        let (events, staged): (Vec<_>, Vec<_>) =
+            queued(scope, moment).partition(Candidate::is_turn_event);
+        rows.push(Explanation::queue("staged", &staged, "when a client stages an entry"));
+        rows.push(Explanation::queue("turn-events", &events, "when something is observed"));
+        for row in &mut rows {
+            let rides = scope
+                .queue
+                .acknowledged()
+                .iter()
+                .any(|context| context.reminder == row.id || context.reminder == row.kind);
+            if row.speaks && rides {
+                row.hold(
+                    "rides in the prompt text and is told by the next commit",
+                    "when it changes",
+                );
+            }
+            if let Some((reason, next)) = &closed {
+                row.hold(reason, next);
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Why no WAIT of the scope can be answered with anything now.
+    fn closed(&self, scope: &super::Scope) -> Option<(String, String)> {
+        let told = |reason: &str, next: &str| Some((reason.to_owned(), next.to_owned()));
+        if scope.settled {
+            return told("the agent has settled", "when it is spawned again");
+        }
+        if scope.turn.is_none() {
+            return told("no turn is open", "when a turn begins");
+        }
+        if !scope.calls.is_empty() {
+            return told("a tool call is open", "when its result is complete");
+        }
+        if self.awaits_receipt(scope) {
+            return told(
+                "the receipt of an earlier message is awaited",
+                "when it is committed or released",
+            );
+        }
+        None
+    }
+}
+
+impl Explanation {
+    fn of(id: &str, kind: &str, outcome: Outcome) -> Self {
+        let row = |speaks, reason: String, tokens, next| Self {
+            id: id.to_owned(),
+            kind: kind.to_owned(),
+            speaks,
+            reason,
+            tokens,
+            next,
+        };
+        match outcome {
+            Outcome::Silent(silence) => row(false, silence.to_string(), 0, Some(silence.next())),
+            Outcome::Speaks(candidates) => {
+                let tokens = candidates.iter().map(Candidate::price).sum();
+                let count = candidates.len();
+                let plural = if count == 1 { "entry is" } else { "entries are" };
+                row(true, format!("{count} {plural} due"), tokens, None)
+            }
+            Outcome::Asks { force } => {
+                let how = if force { "must answer" } else { "may answer" };
+                let reason = format!("the client computes it and {how} at the next WAIT");
+                row(false, reason, 0, Some("at the next WAIT, if it answers".to_owned()))
+            }
+            Outcome::Fails(message) => row(
+                false,
+                format!("could not be worked out: {message}"),
+                0,
+                Some("when mended".to_owned()),
+            ),
+        }
+    }
+
+    fn queue(name: &str, waiting: &[Candidate], next: &str) -> Self {
+        let count = waiting.len();
+        let plural = if count == 1 { "entry waits" } else { "entries wait" };
+        Self {
+            id: name.to_owned(),
+            kind: name.to_owned(),
+            speaks: count > 0,
+            reason: if count == 0 { "is empty".to_owned() } else { format!("{count} {plural}") },
+            tokens: waiting.iter().map(Candidate::price).sum(),
+            next: (count == 0).then(|| next.to_owned()),
+        }
+    }
+
+    /// It would speak, but is kept from it.
+    fn hold(&mut self, reason: &str, next: &str) {
+        if self.speaks {
+            self.speaks = false;
+            self.reason = format!("{}, but {reason}", self.reason);
+            self.next = Some(next.to_owned());
+        }
+    }
+}

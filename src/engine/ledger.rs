@@ -1,0 +1,426 @@
+//! What was told: records of committed messages, which of them history still holds, and the
+//! lines from which a session is replayed. Whether and when something was told is asked here and
+//! nowhere else (law 3 of the architecture).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Event, Opening};
+use super::policy::{Ordinals, Spoken, Told};
+use super::render::{self, Form};
+use super::scope::ScopePath;
+
+/// Milliseconds since the Unix epoch, given by whoever calls the engine.
+pub type Millis = u64;
+
+/// Where in its turn a message was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Phase {
+    /// The first committed WAIT of the turn.
+    TurnStart,
+    /// Any later one.
+    MidTurn,
+}
+
+impl Phase {
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::TurnStart => "turn-start",
+            Self::MidTurn => "mid-turn",
+        }
+    }
+}
+
+/// One reminder as it was told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// New for each WAIT.
+    pub id: String,
+    /// The reminder's id, or the type that a client gave.
+    #[serde(rename = "type")]
+    pub entry_type: String,
+    /// Which member of it: a section, a path, a hook's event…
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The kind that made it.
+    pub kind: String,
+    /// What a row calls it.
+    pub label: String,
+    /// The complete text.
+    pub body: String,
+    /// The state that it told, compared by `onChange`.
+    pub fingerprint: String,
+    /// Named values that it told: thresholds, names that came (`+`) or went (`-`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<String>,
+}
+
+/// Something that rode in the prompt text instead of the message (`reminder/acknowledge`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SilentEntry {
+    /// The reminder's id.
+    #[serde(rename = "type")]
+    pub entry_type: String,
+    /// Which member of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// The kind that would have made it.
+    pub kind: String,
+    /// The state that it told.
+    pub fingerprint: String,
+    /// Named values that it told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub marks: Vec<String>,
+}
+
+/// The injection record: complete and untruncated, it suffices to rebuild the message byte for
+/// byte anywhere (`SPEC.md`, "The injection record").
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// Unique across sessions and daemons.
+    pub id: String,
+    /// The session it was told in.
+    pub session: String,
+    /// The agent it was told to; the root when empty.
+    pub agent: ScopePath,
+    /// The client's id of the turn.
+    pub turn: String,
+    /// Where in the turn.
+    pub phase: Phase,
+    /// How the bodies were put together.
+    pub form: Form,
+    /// Where the scope stood.
+    pub ordinals: Ordinals,
+    /// What was told, in order.
+    pub entries: Vec<Entry>,
+    /// What rode in the prompt text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silent: Vec<SilentEntry>,
+    /// Covers all of the above.
+    pub digest: String,
+}
+
+/// Makes a digest of bytes. The engine is given one, so that it needs no library of its own.
+pub type Digest = fn(&[u8]) -> String;
+
+impl Record {
+    /// The message's content, byte for byte as it was told.
+    pub fn content(&self) -> String {
+        render::content(self.form, self.entries.iter().map(|entry| entry.body.as_str()))
+    }
+
+    /// The same record with the digest that its other members yield.
+    #[must_use]
+    pub fn sealed(mut self, digest: Digest) -> Self {
+        self.digest = digest(&self.canonical());
+        self
+    }
+
+    /// Whether the digest is that of the other members.
+    pub fn is_whole(&self, digest: Digest) -> bool {
+        self.digest == digest(&self.canonical())
+    }
+
+    /// The bytes that the digest covers: netstrings of every member in the order of `SPEC.md`,
+    /// so that no two records share them and any language can make them.
+    fn canonical(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(256);
+        let mut text = |part: &str| {
+            out.extend_from_slice(part.len().to_string().as_bytes());
+            out.push(b':');
+            out.extend_from_slice(part.as_bytes());
+            out.push(b',');
+        };
+        let Ordinals { turn, request, prompt } = self.ordinals;
+        for part in ["injected-reminders", "1", &self.id, &self.session, self.agent.as_str()] {
+            text(part);
+        }
+        for part in [&self.turn, self.phase.name(), self.form.name()] {
+            text(part);
+        }
+        for number in [turn, request, prompt, self.entries.len() as u64] {
+            text(&number.to_string());
+        }
+        let marks_of = |marks: &[String], text: &mut dyn FnMut(&str)| {
+            text(&marks.len().to_string());
+            marks.iter().for_each(|mark| text(mark));
+        };
+        for entry in &self.entries {
+            text(&entry.id);
+            text(&entry.entry_type);
+            text(if entry.key.is_some() { "1" } else { "0" });
+            for part in [
+                entry.key.as_deref().unwrap_or_default(),
+                &entry.kind,
+                &entry.label,
+                &entry.body,
+                &entry.fingerprint,
+            ] {
+                text(part);
+            }
+            marks_of(&entry.marks, &mut text);
+        }
+        text(&self.silent.len().to_string());
+        for silent in &self.silent {
+            text(&silent.entry_type);
+            text(if silent.key.is_some() { "1" } else { "0" });
+            for part in
+                [silent.key.as_deref().unwrap_or_default(), &silent.kind, &silent.fingerprint]
+            {
+                text(part);
+            }
+            marks_of(&silent.marks, &mut text);
+        }
+        out
+    }
+}
+
+/// One line of a session's append-only ledger. A session is what replaying its lines yields.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Line {
+    /// `session/open`, the first time and each later one.
+    Opened {
+        /// When.
+        at: Millis,
+        /// With what.
+        opening: Opening,
+    },
+    /// Something that a client reported and that outlives the process.
+    Reported {
+        /// When.
+        at: Millis,
+        /// Of which scope.
+        scope: ScopePath,
+        /// What.
+        event: Event,
+    },
+    /// A request went out, and this was told with it.
+    Committed(Commit),
+}
+
+/// The effects of one commit, as data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Commit {
+    /// When.
+    pub at: Millis,
+    /// Of which scope.
+    pub scope: ScopePath,
+    /// The token that was committed.
+    pub token: String,
+    /// What was told; none when nothing was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<Record>,
+    /// Ids of entries that the WAIT offered and that were not told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<String>,
+    /// Where the host put it, in its own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placement: Option<String>,
+    /// What else the telling consumes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<Effect>,
+}
+
+/// What telling an entry consumes or moves, beside being told. Applied by commit, only those that
+/// were captured, only once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Effect {
+    /// Takes one item out of the queues.
+    Take(super::queue::Serial),
+    /// Forgets the answer of a client's generator.
+    ForgetAnswer(String),
+}
+
+/// How a record left history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// A compaction summarised it away.
+    Compacted,
+    /// A rewind, a clearing, or the client's report of what its payload holds.
+    Removed,
+}
+
+/// A committed record and whether history still holds it.
+#[derive(Clone, Debug)]
+pub struct Delivered {
+    /// What was told.
+    pub record: Record,
+    /// When it was committed.
+    pub at: Millis,
+    /// Where the host put it.
+    pub placement: Option<String>,
+    /// How history lost it; `None` while it holds it.
+    pub lost: Option<Loss>,
+}
+
+/// Everything that one scope was told, oldest first, and an index for the policies.
+#[derive(Debug, Default)]
+pub struct History {
+    delivered: Vec<Delivered>,
+    by_id: BTreeMap<String, usize>,
+    voices: BTreeMap<String, Voice>,
+}
+
+/// What was told by one reminder.
+#[derive(Debug, Default)]
+struct Voice {
+    last: Option<Ordinals>,
+    in_turn: (u64, u64),
+    in_session: u64,
+    keys: BTreeMap<String, Tellings>,
+}
+
+/// What was told of one key of a reminder.
+#[derive(Debug, Default)]
+struct Tellings {
+    all: Vec<Telling>,
+    /// The newest that history holds, kept so that asking costs the same after ten thousand.
+    held: Option<usize>,
+    marks: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+struct Telling {
+    record: usize,
+    fingerprint: String,
+    marks: Vec<String>,
+    ordinals: Ordinals,
+}
+
+impl Tellings {
+    fn recount(&mut self, delivered: &[Delivered]) {
+        self.held = self.all.iter().rposition(|telling| delivered[telling.record].lost.is_none());
+    }
+}
+
+impl History {
+    /// Adds a record that was just told, or one that the client's history holds.
+    pub fn add(&mut self, delivered: Delivered) {
+        let index = self.delivered.len();
+        self.by_id.insert(delivered.record.id.clone(), index);
+        let record = &delivered.record;
+        let ordinals = record.ordinals;
+        // What rode in the prompt text stands before the message.
+        let told =
+            record.silent.iter().map(|s| (&s.entry_type, &s.key, &s.fingerprint, &s.marks)).chain(
+                record.entries.iter().map(|e| (&e.entry_type, &e.key, &e.fingerprint, &e.marks)),
+            );
+        let mut spoke = BTreeSet::new();
+        for (reminder, key, fingerprint, marks) in told {
+            let voice = self.voices.entry(reminder.clone()).or_default();
+            if spoke.insert(reminder) {
+                if voice.in_turn.0 != ordinals.turn {
+                    voice.in_turn = (ordinals.turn, 0);
+                }
+                voice.in_turn.1 += 1;
+                voice.in_session += 1;
+                voice.last = Some(ordinals);
+            }
+            let tellings = voice.keys.entry(key.clone().unwrap_or_default()).or_default();
+            tellings.marks.extend(marks.iter().cloned());
+            if delivered.lost.is_none() {
+                tellings.held = Some(tellings.all.len());
+            }
+            tellings.all.push(Telling {
+                record: index,
+                fingerprint: fingerprint.clone(),
+                marks: marks.clone(),
+                ordinals,
+            });
+        }
+        self.delivered.push(delivered);
+    }
+
+    /// All records, oldest first.
+    pub fn records(&self) -> &[Delivered] {
+        &self.delivered
+    }
+
+    /// The record with this id.
+    pub fn record(&self, id: &str) -> Option<&Delivered> {
+        self.by_id.get(id).map(|index| &self.delivered[*index])
+    }
+
+    /// Decides anew of every record whether history holds it: `lost` is asked with the record's
+    /// place, id and present loss.
+    pub fn reconcile(&mut self, lost: impl Fn(usize, &str, Option<Loss>) -> Option<Loss>) {
+        for (index, delivered) in self.delivered.iter_mut().enumerate() {
+            delivered.lost = lost(index, &delivered.record.id, delivered.lost);
+        }
+        for tellings in self.voices.values_mut().flat_map(|voice| voice.keys.values_mut()) {
+            tellings.recount(&self.delivered);
+        }
+    }
+
+    /// The place of a record, oldest first.
+    pub fn position(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
+    /// Forgets what was told by one reminder (`roster/remove`), or by all (`roster/reset`).
+    pub fn forget(&mut self, reminder: Option<&str>) {
+        match reminder {
+            Some(reminder) => drop(self.voices.remove(reminder)),
+            None => self.voices.clear(),
+        }
+    }
+
+    /// How often and when a reminder spoke.
+    pub fn spoken(&self, reminder: &str, turn: u64) -> Spoken {
+        self.voices.get(reminder).map_or_else(Spoken::default, |voice| Spoken {
+            last: voice.last,
+            in_turn: if voice.in_turn.0 == turn { voice.in_turn.1 } else { 0 },
+            in_session: voice.in_session,
+        })
+    }
+
+    /// What a key of a reminder was told.
+    pub fn told(&self, reminder: &str, key: Option<&str>) -> Told<'_> {
+        let Some(tellings) = self.tellings(reminder, key) else { return Told::default() };
+        Told {
+            held: tellings.held.map(|index| tellings.all[index].fingerprint.as_str()),
+            newest: tellings.all.last().map(|telling| telling.fingerprint.as_str()),
+            marks: Some(&tellings.marks),
+        }
+    }
+
+    /// The marks of the tellings that history still holds, oldest first, from a record's place on.
+    pub fn held_marks(
+        &self,
+        reminder: &str,
+        key: Option<&str>,
+        from: usize,
+    ) -> impl Iterator<Item = &str> {
+        let tellings = self.tellings(reminder, key);
+        tellings
+            .into_iter()
+            .flat_map(|tellings| &tellings.all)
+            .filter(move |telling| telling.record >= from)
+            .filter(|telling| self.delivered[telling.record].lost.is_none())
+            .flat_map(|telling| telling.marks.iter().map(String::as_str))
+    }
+
+    /// The newest telling of a key that was not removed from the conversation: fingerprint and
+    /// ordinals. What a compaction summarised counts (`reminders.md` §3, `plan-mode`).
+    pub fn told_or_compacted(&self, reminder: &str, key: Option<&str>) -> Option<(&str, Ordinals)> {
+        let tellings = self.tellings(reminder, key)?;
+        tellings
+            .all
+            .iter()
+            .rev()
+            .find(|telling| self.delivered[telling.record].lost != Some(Loss::Removed))
+            .map(|telling| (telling.fingerprint.as_str(), telling.ordinals))
+    }
+
+    fn tellings(&self, reminder: &str, key: Option<&str>) -> Option<&Tellings> {
+        self.voices.get(reminder)?.keys.get(key.unwrap_or_default())
+    }
+}

@@ -1,0 +1,163 @@
+//! Tokens: proof that a client was offered something. A token belongs to one scope and turn and is
+//! open, committed, released or expired; only a commit tells.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::delivery::Preparing;
+use super::ledger::{Effect, Entry, Millis, Phase, Record, SilentEntry};
+use super::policy::Ordinals;
+use super::refusal::{Refusal, RefusalKind};
+use super::render::Form;
+use super::scope::ScopePath;
+
+/// Released and expired tokens that a session remembers, so that committing one gets an error
+/// that says what happened. Older ones are unknown.
+const FATES_MAX: usize = 1024;
+/// Open tokens of a scope whose host proves arrival late.
+pub const OPEN_MAX: usize = 64;
+
+/// Who waited: the number of a connection. Its loss expires what it waited for.
+pub type Waiter = u64;
+
+/// An entry that a WAIT offered, with what telling it consumes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Offered {
+    /// The entry.
+    pub entry: Entry,
+    /// What telling it consumes.
+    pub effects: Vec<Effect>,
+}
+
+/// A WAIT that was answered and whose fate is open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenWait {
+    /// The token.
+    pub token: String,
+    /// The id of its record.
+    pub record: String,
+    /// The turn that owns it.
+    pub turn: String,
+    /// Who waited.
+    pub waiter: Waiter,
+    /// When it was answered.
+    pub at: Millis,
+    /// Where in its turn.
+    pub phase: Phase,
+    /// Where the scope stood.
+    pub ordinals: Ordinals,
+    /// How the bodies were put together.
+    pub form: Form,
+    /// What was offered, in order.
+    pub offered: Vec<Offered>,
+    /// What rides in the prompt text and is told with it.
+    pub silent: Vec<(SilentEntry, Vec<Effect>)>,
+}
+
+impl OpenWait {
+    /// The record of the entries that are chosen; `None` when nothing is told.
+    pub fn record_of(&self, session: &str, scope: &ScopePath, chosen: &[usize]) -> Option<Record> {
+        if chosen.is_empty() && self.silent.is_empty() {
+            return None;
+        }
+        // A record that tells less than was offered is another record.
+        let partial = if chosen.len() < self.offered.len() { "p" } else { "" };
+        Some(Record {
+            id: format!("{}{partial}", self.record),
+            session: session.to_owned(),
+            agent: scope.clone(),
+            turn: self.turn.clone(),
+            phase: self.phase,
+            form: self.form,
+            ordinals: self.ordinals,
+            entries: chosen.iter().map(|index| self.offered[*index].entry.clone()).collect(),
+            silent: self.silent.iter().map(|(entry, _)| entry.clone()).collect(),
+            digest: String::new(),
+        })
+    }
+}
+
+/// The open WAITs of a scope, and the one that is being prepared.
+#[derive(Debug, Default)]
+pub struct Tokens {
+    /// Answered and open, oldest first. More than one only where receipts are late.
+    pub open: Vec<OpenWait>,
+    /// Staged, waiting for what is slow.
+    pub preparing: Option<Preparing>,
+}
+
+/// Why a token is no longer open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expiry {
+    /// A newer WAIT on its scope.
+    Superseded,
+    /// Its turn ended.
+    TurnEnded,
+    /// A compaction, rewind or clearing of its scope.
+    HistoryChanged,
+    /// The connection that waited is gone.
+    Disconnected,
+}
+
+impl Expiry {
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Superseded => "a newer WAIT of its scope superseded it",
+            Self::TurnEnded => "its turn ended before delivery",
+            Self::HistoryChanged => "the history of its scope changed before delivery",
+            Self::Disconnected => "the connection that waited is gone",
+        }
+    }
+
+    /// The refusal of what came too late.
+    pub fn refusal(self, what: &str) -> Refusal {
+        Refusal::new(
+            RefusalKind::TokenExpired,
+            format!("{what}: {} (send reminder/wait again; nothing was lost)", self.reason()),
+        )
+    }
+}
+
+/// What became of a token.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Fate {
+    /// Committed: a second commit answers the same.
+    Committed {
+        /// The scope that it told.
+        scope: ScopePath,
+        /// The record of what was told.
+        record: Option<String>,
+        /// Entries that were offered and not told.
+        held: Vec<String>,
+    },
+    /// Released: nothing was told.
+    Released,
+    /// Expired: nothing was told.
+    Expired(Expiry),
+}
+
+/// What became of a session's tokens.
+#[derive(Debug, Default)]
+pub struct Fates {
+    by_token: BTreeMap<String, Fate>,
+    forgettable: VecDeque<String>,
+}
+
+impl Fates {
+    /// Notes what became of a token. Committed ones are kept for good.
+    pub fn note(&mut self, token: String, fate: Fate) {
+        if !matches!(fate, Fate::Committed { .. }) {
+            if self.forgettable.len() >= FATES_MAX
+                && let Some(oldest) = self.forgettable.pop_front()
+            {
+                self.by_token.remove(&oldest);
+            }
+            self.forgettable.push_back(token.clone());
+        }
+        self.by_token.insert(token, fate);
+    }
+
+    /// What became of a token, if it is known.
+    pub fn get(&self, token: &str) -> Option<&Fate> {
+        self.by_token.get(token)
+    }
+}

@@ -1,0 +1,149 @@
+//! `task-nudge`: open tasks that nobody has written for a while (`reminders.md` §3).
+//!
+//! It speaks to the root alone, when tasks are open, none was written for `after` turns (or
+//! requests), and the last nudge is `cooldown` of them ago. It never speaks before the first write,
+//! nor while a plan is being made: it must not pull a planning model towards the work.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use serde::Deserialize;
+
+use crate::engine::{
+    Definition, Policy, Proposal, Refusal, Reminder, Span, Speech, Task, Trigger, Unit, Value,
+    View, short_name,
+};
+use crate::rules::read_settings;
+
+/// Characters of a subject that are shown.
+const SUBJECT_CHARS_MAX: usize = 200;
+/// Tasks that are shown; a longer list says how many more there are.
+const ROWS_MAX: usize = 100;
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Settings {
+    unit: Unit,
+    after: u64,
+    cooldown: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { unit: Unit::Turns, after: 8, cooldown: 8 }
+    }
+}
+
+/// The settings of profile `nudge`.
+pub fn by_requests() -> Value {
+    Value::Map([("unit".to_owned(), Value::from("requests"))].into())
+}
+
+/// Reminds of open tasks.
+#[derive(Debug)]
+pub struct TaskNudge {
+    after: Span,
+    cooldown: Span,
+}
+
+impl TaskNudge {
+    /// Makes it of `{unit: "turns" | "requests", after, cooldown}`.
+    pub fn new(definition: &Definition) -> Result<Self, Refusal> {
+        let Settings { unit, after, cooldown } = read_settings(definition)?;
+        if unit == Unit::Prompts {
+            return Err(Refusal::invalid("task-nudge: unit is \"turns\" or \"requests\""));
+        }
+        if after == 0 || cooldown == 0 {
+            return Err(Refusal::invalid(
+                "task-nudge: after and cooldown are whole numbers from 1",
+            ));
+        }
+        Ok(Self { after: Span { unit, count: after }, cooldown: Span { unit, count: cooldown } })
+    }
+}
+
+impl Reminder for TaskNudge {
+    fn policy(&self) -> Policy {
+        Policy::new(Trigger::Always).cooling(self.cooldown)
+    }
+
+    fn propose(&self, view: &View<'_>) -> Proposal {
+        let tasks = &view.facts.tasks;
+        let Some(written) = tasks.last_write else {
+            return Proposal::silent("no task was ever written", "after a task is written");
+        };
+        if tasks.open() == 0 {
+            return Proposal::silent("no task is open", "after a task is opened");
+        }
+        if view.facts.is_planning() {
+            return Proposal::silent("a plan is being made", "when planning ends");
+        }
+        let (unit, since) = match self.after.unit {
+            Unit::Requests => (Unit::Requests, view.scope.requests - written.requests),
+            unit => (unit, view.scope.turns_ended.saturating_sub(written.turns)),
+        };
+        if since < self.after.count {
+            let open = tasks.open();
+            let (tasks, are) = if open == 1 { ("task", "is") } else { ("tasks", "are") };
+            let passed = Span { unit, count: since };
+            let left = Span { unit, count: self.after.count - since };
+            return Proposal::silent(
+                format!(
+                    "{open} {tasks} {are} open, last written {passed} ago, and nudges after {}",
+                    self.after
+                ),
+                format!("in {left}"),
+            );
+        }
+        Proposal::Speak(vec![Speech::new("tasks", body(view, Span { unit, count: since }))])
+    }
+}
+
+fn body(view: &View<'_>, stale: Span) -> String {
+    let all = view.facts.tasks.all();
+    let open: Vec<&Task> = all.iter().filter(|task| task.status.is_open()).copied().collect();
+    let open_ids: BTreeSet<&str> = open.iter().map(|task| task.id.as_str()).collect();
+    let (own, children): (Vec<&Task>, Vec<&Task>) =
+        open.iter().take(ROWS_MAX).partition(|task| task.owner.is_root());
+
+    let mut text = format!("The task list has open work and was last written {stale} ago.\n");
+    if !own.is_empty() {
+        text.push_str("Your open tasks:\n");
+        own.iter().for_each(|task| row(&mut text, task, &open_ids));
+    }
+    if !children.is_empty() {
+        text.push_str("Open tasks of agents:\n");
+        children.iter().for_each(|task| row(&mut text, task, &open_ids));
+    }
+    if open.len() > ROWS_MAX {
+        let _ = writeln!(text, "… and {} more open tasks.", open.len() - ROWS_MAX);
+    }
+    if !children.is_empty() {
+        text.push_str(
+            "Reconcile an agent's tasks with its result, or follow up with it, before you change \
+             their status.\n",
+        );
+    }
+    text.push_str("If the list no longer matches the work, bring it up to date.");
+    text
+}
+
+/// `- id [status] subject (owner) (blocked by …)`, on one line.
+fn row(text: &mut String, task: &Task, open: &BTreeSet<&str>) {
+    let id = short_name(&task.id, SUBJECT_CHARS_MAX);
+    let subject = short_name(&task.subject, SUBJECT_CHARS_MAX);
+    let _ = write!(text, "- {id} [{}] {subject}", task.status.name());
+    if !task.owner.is_root() {
+        let _ = write!(text, " (owner {})", short_name(task.owner.as_str(), SUBJECT_CHARS_MAX));
+    }
+    let blockers: Vec<_> = task
+        .blocked_by
+        .iter()
+        .filter(|blocker| open.contains(blocker.as_str()))
+        .map(|blocker| short_name(blocker, SUBJECT_CHARS_MAX))
+        .collect();
+    if !blockers.is_empty() {
+        let _ = write!(text, " (blocked by {})", blockers.join(", "));
+    }
+    text.push('\n');
+}
