@@ -168,7 +168,7 @@ pub struct Held {
 pub struct Replay {
     /// The record; its message is rebuilt from it.
     pub record: InjectionRecord,
-    /// Where it stood: what the commit said as `placement`, else the turn and request.
+    /// Where it stood: what its commit said as `placement`, else the id of its turn.
     pub anchor: String,
 }
 
