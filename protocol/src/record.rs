@@ -4,7 +4,6 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 /// One told message, whole: it suffices to rebuild `message.content` byte for byte.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -126,9 +125,13 @@ pub struct RecordEntry {
     pub body: String,
     /// What the kind compares to find a change.
     pub fingerprint: String,
-    /// What the kind needs besides, to judge later what was told: any JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memo: Option<Value>,
+    /// Named values that it told: thresholds, names that came (`+`) or went (`-`).
+    #[serde(
+        default,
+        deserialize_with = "crate::wire::null_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub marks: Vec<String>,
 }
 
 /// Something marked as told without a body in the message.
@@ -145,7 +148,11 @@ pub struct SilentEntry {
     pub kind: String,
     /// As in [`RecordEntry`].
     pub fingerprint: String,
-    /// As in [`RecordEntry`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memo: Option<Value>,
+    /// Named values that it told.
+    #[serde(
+        default,
+        deserialize_with = "crate::wire::null_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub marks: Vec<String>,
 }

@@ -4,9 +4,8 @@ use crate::scope::Scope;
 use crate::wire::{NullOr, null_default, open_enum};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
-use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -260,310 +259,28 @@ open_enum! {
     }
 }
 
-/// How often a reminder speaks, as it was written: a word, or a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PolicyForm {
-    /// `"once"`, `"onChange"` or `"always"`.
-    Word(PolicyWord),
-    /// A rhythm and bounds beside it.
-    Table(PolicyTable),
-}
-
-impl PolicyForm {
-    /// The same policy as a table.
-    pub fn table(&self) -> PolicyTable {
-        match self {
-            Self::Word(word) => {
-                PolicyTable { rhythm: Some(word.rhythm()), ..PolicyTable::default() }
-            }
-            Self::Table(table) => *table,
-        }
-    }
-}
-
-/// A policy in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum PolicyWord {
-    /// Until history has it.
-    Once,
-    /// Whenever its fingerprint differs from the last told.
-    OnChange,
-    /// At every WAIT.
-    Always,
-}
-
-impl PolicyWord {
-    const ALL: [Self; 3] = [Self::Once, Self::OnChange, Self::Always];
-
-    /// The word as it stands on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Once => "once",
-            Self::OnChange => "onChange",
-            Self::Always => "always",
-        }
-    }
-
-    /// What it means.
-    pub const fn rhythm(self) -> Rhythm {
-        match self {
-            Self::Once => Rhythm::Once,
-            Self::OnChange => Rhythm::OnChange,
-            Self::Always => Rhythm::Always,
-        }
-    }
-}
-
-/// When a reminder that has something to say says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rhythm {
-    /// Until history has it.
-    Once,
-    /// Whenever its fingerprint differs from the last told.
-    OnChange,
-    /// At every WAIT.
-    Always,
-    /// When this much has passed since it last spoke; never having spoken counts as passed.
-    Every(Span),
-}
-
-/// A policy with its bounds; what is `None` was not said.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct PolicyTable {
-    /// When it speaks; its sort decides when absent.
-    pub rhythm: Option<Rhythm>,
-    /// Whether it speaks again when history lost the telling; `dropped` when absent.
-    pub rearm: Option<Rearm>,
-    /// The least distance between two tellings.
-    pub cooldown: Option<Span>,
-    /// The most tellings in one turn, at least 1.
-    pub max_per_turn: Option<u32>,
-    /// The most tellings in the session, at least 1.
-    pub max_per_session: Option<u32>,
-}
-
-/// Whether a reminder speaks again when history lost the telling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Rearm {
-    /// It does.
-    Dropped,
-    /// It does not.
-    Never,
-}
-
-impl Rearm {
-    /// The word as it stands on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Dropped => "dropped",
-            Self::Never => "never",
-        }
-    }
-}
-
-/// A distance between tellings: `{turns: N}`, `{requests: N}` or `{prompts: N}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Span {
-    /// What is counted.
-    pub unit: Unit,
-    /// How many, at least 1.
-    pub count: u32,
-}
-
-/// What a span counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Unit {
-    /// Ended turns.
-    Turns,
-    /// Committed WAITs.
-    Requests,
-    /// Turns whose first WAIT was committed.
-    Prompts,
-}
-
-impl Unit {
-    const ALL: [Self; 3] = [Self::Turns, Self::Requests, Self::Prompts];
-
-    /// The word as it stands on the wire.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Turns => "turns",
-            Self::Requests => "requests",
-            Self::Prompts => "prompts",
-        }
-    }
-}
-
-impl Span {
-    /// Reads a span; `name` is how a complaint calls it.
-    fn read(name: &str, value: &Value) -> Result<Self, String> {
-        let expected = "{ turns = N }, { requests = N } or { prompts = N }";
-        let Value::Object(members) = value else {
-            return Err(format!("{name}: expected {expected}, found {value}"));
-        };
-        let mut members = members.iter();
-        let (Some((word, count)), None) = (members.next(), members.next()) else {
-            return Err(format!("{name}: expected exactly one of {expected}, found {value}"));
-        };
-        let Some(unit) = Unit::ALL.into_iter().find(|unit| unit.as_str() == word) else {
-            return Err(format!("{name}: no such unit {word:?}; expected {expected}"));
-        };
-        Ok(Self { unit, count: at_least_one(&format!("{name}.{word}"), count)? })
-    }
-}
-
-impl Serialize for Span {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(1))?;
-        map.serialize_entry(self.unit.as_str(), &self.count)?;
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = Value::deserialize(deserializer)?;
-        Self::read("span", &value).map_err(D::Error::custom)
-    }
-}
-
-impl JsonSchema for Span {
-    fn schema_name() -> Cow<'static, str> {
-        "Span".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let count = json_schema!({ "type": "integer", "minimum": 1, "maximum": u32::MAX });
-        json_schema!({
-            "description": "A distance between tellings.",
-            "type": "object",
-            "minProperties": 1,
-            "maxProperties": 1,
-            "properties": { "turns": count, "requests": count, "prompts": count },
-            "additionalProperties": false,
-        })
-    }
-}
-
-fn at_least_one(name: &str, value: &Value) -> Result<u32, String> {
-    match value.as_u64().map(u32::try_from) {
-        Some(Ok(0)) => Err(format!("{name}: 0 is no count; leave it out for no limit")),
-        Some(Ok(count)) => Ok(count),
-        _ => Err(format!("{name}: expected a whole number from 1 to {}, found {value}", u32::MAX)),
-    }
-}
-
-impl PolicyTable {
-    fn read(members: &Map<String, Value>) -> Result<Self, String> {
-        let member = |name: &str| members.get(name).filter(|value| !value.is_null());
-        let mut table = Self::default();
-        let mut said: Option<&str> = None;
-        let mut speaks = |name: &'static str, rhythm: Rhythm| {
-            if let Some(other) = said {
-                return Err(format!("policy: `{other}` and `{name}` exclude each other"));
-            }
-            said = Some(name);
-            table.rhythm = Some(rhythm);
-            Ok(())
-        };
-        for word in PolicyWord::ALL {
-            let name = word.as_str();
-            match member(name) {
-                None => {}
-                Some(Value::Bool(true)) => speaks(name, word.rhythm())?,
-                Some(other) => {
-                    return Err(format!(
-                        "policy.{name}: can only be true or left out, found {other}"
-                    ));
-                }
-            }
-        }
-        if let Some(value) = member("every") {
-            speaks("every", Rhythm::Every(Span::read("policy.every", value)?))?;
-        }
-        table.rearm = match member("rearm") {
-            None => None,
-            Some(Value::String(word)) if word == "dropped" => Some(Rearm::Dropped),
-            Some(Value::String(word)) if word == "never" => Some(Rearm::Never),
-            Some(other) => {
-                return Err(format!(
-                    "policy.rearm: expected \"dropped\" or \"never\", found {other}"
-                ));
-            }
-        };
-        let span = |name: &str| {
-            member(name).map(|value| Span::read(&format!("policy.{name}"), value)).transpose()
-        };
-        let count = |name: &str| {
-            member(name).map(|value| at_least_one(&format!("policy.{name}"), value)).transpose()
-        };
-        table.cooldown = span("cooldown")?;
-        table.max_per_turn = count("maxPerTurn")?;
-        table.max_per_session = count("maxPerSession")?;
-        Ok(table)
-    }
-}
-
-impl Serialize for PolicyForm {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let table = match self {
-            Self::Word(word) => return serializer.serialize_str(word.as_str()),
-            Self::Table(table) => table,
-        };
-        let mut map = serializer.serialize_map(None)?;
-        match table.rhythm {
-            None => {}
-            Some(Rhythm::Once) => map.serialize_entry("once", &true)?,
-            Some(Rhythm::OnChange) => map.serialize_entry("onChange", &true)?,
-            Some(Rhythm::Always) => map.serialize_entry("always", &true)?,
-            Some(Rhythm::Every(span)) => map.serialize_entry("every", &span)?,
-        }
-        if let Some(rearm) = table.rearm {
-            map.serialize_entry("rearm", rearm.as_str())?;
-        }
-        if let Some(cooldown) = table.cooldown {
-            map.serialize_entry("cooldown", &cooldown)?;
-        }
-        if let Some(count) = table.max_per_turn {
-            map.serialize_entry("maxPerTurn", &count)?;
-        }
-        if let Some(count) = table.max_per_session {
-            map.serialize_entry("maxPerSession", &count)?;
-        }
-        map.end()
-    }
-}
-
-impl<'de> Deserialize<'de> for PolicyForm {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::String(text) => PolicyWord::ALL
-                .into_iter()
-                .find(|word| word.as_str() == text)
-                .map(Self::Word)
-                .ok_or_else(|| {
-                    D::Error::custom(format!(
-                        "policy: no such word {text:?}; expected \"once\", \"onChange\", \
-                         \"always\" or a table"
-                    ))
-                }),
-            Value::Object(members) => {
-                PolicyTable::read(&members).map(Self::Table).map_err(D::Error::custom)
-            }
-            other => Err(D::Error::custom(format!(
-                "policy: expected \"once\", \"onChange\", \"always\" or a table, found {other}"
-            ))),
-        }
-    }
-}
+/// How often a reminder speaks, as it was written: a word, or a table with at most one of `once`,
+/// `onChange`, `always` and `every`. The daemon reads it where it reads that of a file, so that
+/// both get the same messages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PolicyForm(pub Value);
 
 impl JsonSchema for PolicyForm {
     fn schema_name() -> Cow<'static, str> {
         "PolicyForm".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let span = generator.subschema_for::<Span>();
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let count = json!({ "type": "integer", "minimum": 1 });
+        let span = json!({
+            "description": "A number of one unit.",
+            "type": "object",
+            "properties": { "turns": count, "requests": count, "prompts": count },
+            "minProperties": 1,
+            "maxProperties": 1,
+            "additionalProperties": false,
+        });
         json_schema!({
             "description": "How often a reminder speaks: a word, or a table with at most one of \
                             `once`, `onChange`, `always` and `every`.",
@@ -581,8 +298,8 @@ impl JsonSchema for PolicyForm {
                             "description": "Whether it speaks again when history lost the telling.",
                         },
                         "cooldown": span,
-                        "maxPerTurn": { "type": "integer", "minimum": 1, "maximum": u32::MAX },
-                        "maxPerSession": { "type": "integer", "minimum": 1, "maximum": u32::MAX },
+                        "maxPerTurn": count,
+                        "maxPerSession": count,
                     },
                 },
             ],
@@ -594,41 +311,6 @@ impl JsonSchema for PolicyForm {
 mod tests {
     use super::*;
     use serde_json::json;
-
-    fn complaint(policy: Value) -> String {
-        serde_json::from_value::<PolicyForm>(policy).unwrap_err().to_string()
-    }
-
-    #[test]
-    fn a_policy_is_written_back_as_it_was_read() {
-        for policy in [
-            json!("onChange"),
-            json!({ "once": true, "rearm": "never" }),
-            json!({ "every": { "turns": 3 }, "cooldown": { "requests": 5 }, "maxPerSession": 10 }),
-            json!({ "maxPerTurn": 1 }),
-        ] {
-            let form: PolicyForm = serde_json::from_value(policy.clone()).unwrap();
-            assert_eq!(serde_json::to_value(form).unwrap(), policy);
-        }
-    }
-
-    #[test]
-    fn a_bad_policy_is_refused_by_name() {
-        assert!(complaint(json!("sometimes")).contains("no such word \"sometimes\""));
-        assert!(complaint(json!({ "every": { "days": 3 } })).contains("no such unit \"days\""));
-        assert!(complaint(json!({ "every": { "turns": 0 } })).contains("policy.every.turns: 0"));
-        assert!(complaint(json!({ "maxPerTurn": 0 })).contains("policy.maxPerTurn: 0"));
-        assert!(complaint(json!({ "once": false })).contains("policy.once"));
-        assert!(complaint(json!({ "rearm": "often" })).contains("policy.rearm"));
-        assert!(
-            complaint(json!({ "once": true, "every": { "turns": 1 } }))
-                .contains("`once` and `every` exclude each other")
-        );
-        assert!(
-            complaint(json!({ "cooldown": { "turns": 1, "requests": 1 } }))
-                .contains("policy.cooldown: expected exactly one")
-        );
-    }
 
     #[test]
     fn a_kind_is_switched_by_a_boolean_or_a_table() {

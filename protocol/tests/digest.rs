@@ -23,28 +23,11 @@ fn key(hasher: &mut blake3::Hasher, entry: &Value) {
     member(hasher, entry, "key");
 }
 
-fn canonical(value: &Value) -> String {
-    match value {
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_by_key(|(name, _)| name.as_bytes());
-            let members: Vec<String> = members
-                .into_iter()
-                .map(|(name, value)| format!("{}:{}", Value::from(name.as_str()), canonical(value)))
-                .collect();
-            format!("{{{}}}", members.join(","))
-        }
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(canonical).collect();
-            format!("[{}]", items.join(","))
-        }
-        other => other.to_string(),
-    }
-}
-
-fn memo(hasher: &mut blake3::Hasher, entry: &Value) {
-    let text = if entry["memo"].is_null() { String::new() } else { canonical(&entry["memo"]) };
-    string(hasher, &text);
+fn marks(hasher: &mut blake3::Hasher, entry: &Value) {
+    let none = Vec::new();
+    let marks = entry["marks"].as_array().unwrap_or(&none);
+    string(hasher, &marks.len().to_string());
+    marks.iter().for_each(|mark| string(hasher, mark.as_str().expect("a mark is a string")));
 }
 
 fn digest(record: &Value) -> String {
@@ -65,7 +48,7 @@ fn digest(record: &Value) -> String {
         for name in ["kind", "label", "body", "fingerprint"] {
             member(&mut hasher, entry, name);
         }
-        memo(&mut hasher, entry);
+        marks(&mut hasher, entry);
     }
     let silent = record["silent"].as_array().unwrap_or(&none);
     string(&mut hasher, &silent.len().to_string());
@@ -74,7 +57,7 @@ fn digest(record: &Value) -> String {
         key(&mut hasher, entry);
         member(&mut hasher, entry, "kind");
         member(&mut hasher, entry, "fingerprint");
-        memo(&mut hasher, entry);
+        marks(&mut hasher, entry);
     }
     format!("blake3:{}", hasher.finalize())
 }
