@@ -66,7 +66,7 @@ Beside a verb may stand
 Exit status: 0 passed, 1 an expectation failed, 2 bad script or arguments, 3 the daemon died
 or broke the protocol, 124 timed out; over several scripts the first of 2, 3, 124, 1.
 
-Example: tell a model of an open task, once
+Example: a model is told a note, once
   $ reminderd run --show - <<'END'
   {"open": {"session": "s"}}
   {"event": "turn/begin", "params": {"session": "s", "turn": "1"}}
@@ -357,7 +357,7 @@ impl ScriptRunner<'_> {
             Ok(exchange) => exchange,
             Err(Hindrance::Stop(reason)) => return Ok(Err(reason)),
             Err(Hindrance::Unresolved(unresolved)) => {
-                self.fail(step, "the step can be sent", vec![mismatch_of(unresolved)]);
+                self.verdict(step, "the step can be sent", vec![mismatch_of(unresolved)]);
                 if let Some(name) = &step.name {
                     self.names.set_failed(name);
                 }
@@ -447,15 +447,15 @@ impl ScriptRunner<'_> {
                     && expectations.labels().is_empty();
                 if !(may_cancel && error["code"] == json!(REQUEST_CANCELLED)) {
                     let got = format!("error {}", shown(Some(error)));
-                    self.fail(step, "no error", vec![whole("no error", got)]);
+                    self.verdict(step, "no error", vec![whole("no error", got)]);
                 }
             }
             (Ok(result), Some(code)) => {
                 let mismatch = whole(&format!("error {code}"), shown(Some(result)));
-                self.fail(step, &format!("expectError {code}"), vec![mismatch]);
+                self.verdict(step, &format!("expectError {code}"), vec![mismatch]);
                 if expectations.answer.is_some() {
                     let mismatch = whole("an error to look at", shown(Some(result)));
-                    self.fail(step, "expect", vec![mismatch]);
+                    self.verdict(step, "expect", vec![mismatch]);
                 }
             }
             (Err(error), Some(code)) => {
@@ -507,10 +507,6 @@ impl ScriptRunner<'_> {
             if mismatches.is_empty() { Verdict::Passed } else { Verdict::Failed(mismatches) };
         let what = format!("{}: {label}", step.describe());
         self.cases.push(Case { line: step.line, what, verdict });
-    }
-
-    fn fail(&mut self, step: &Step, label: &str, mismatches: Vec<Mismatch>) {
-        self.verdict(step, label, mismatches);
     }
 
     /// Notes the expectations of a step that the script never came to; the step at which it

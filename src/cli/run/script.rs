@@ -790,6 +790,20 @@ mod tests {
     }
 
     #[test]
+    fn the_help_teaches_every_verb_and_its_example_is_a_script() {
+        let help = crate::cli::run::LANGUAGE;
+        for verb in VERBS {
+            assert!(help.contains(&format!("{{\"{}\":", verb.name)), "{}", verb.name);
+            for member in verb.beside.iter().filter(|member| **member != "params") {
+                assert!(help.contains(&format!("\"{member}\"")), "{member}");
+            }
+        }
+        let (_, example) = help.split_once("<<'END'\n").expect("an example");
+        let example = example.trim_end().trim_end_matches("END");
+        assert_eq!(parse(example).expect("a script").steps.len(), 7);
+    }
+
+    #[test]
     fn what_is_wrong_and_where() {
         let table = [
             (r#"{"wiat":{}}"#, "1:2: `wiat` is no verb, did you mean `wait`?"),
