@@ -7,6 +7,8 @@ pub enum MethodKind {
     Request,
     /// Client to server, as a notification or as a request that is answered with `null`.
     Event,
+    /// Client to server, never answered.
+    Notification,
     /// Server to client, answered.
     ServerRequest,
     /// Server to client, not answered.
@@ -30,4 +32,11 @@ pub fn find(name: &str) -> Option<&'static Method> {
 }
 
 /// All methods of the protocol.
-pub static METHODS: &[Method] = &[];
+pub static METHODS: &[Method] = &[
+    Method { name: "session/list", kind: MethodKind::Request, since: 1 },
+    Method { name: "session/open", kind: MethodKind::Request, since: 1 },
+    Method { name: "reminder/wait", kind: MethodKind::Request, since: 1 },
+    Method { name: "turn/begin", kind: MethodKind::Event, since: 1 },
+    Method { name: "diagnostic/publish", kind: MethodKind::Event, since: 1 },
+    Method { name: "tool/begin", kind: MethodKind::Event, since: 1 },
+];
