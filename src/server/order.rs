@@ -334,10 +334,8 @@ impl Dispatcher {
             #[serde(borrow)]
             id: &'a RawValue,
         }
-        let Some(Cancel { id }) = params.and_then(|params| serde_json::from_str(params.get()).ok())
-        else {
-            return;
-        };
+        let Ok(params) = object_text(params) else { return };
+        let Ok(Cancel { id }) = serde_json::from_str(params) else { return };
         let Some(id) = Id::read(id.get()) else { return };
         let Some(request) = self.pending.remove(&*id.key()) else { return };
         request.slot.lock().empty();
@@ -624,5 +622,438 @@ impl Future for Running {
         slot.empty();
         drop(slot);
         Poll::Ready(Finished { key: self.key.take(), method, answer })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use futures_util::task::noop_waker;
+    use serde_json::{Value, json};
+    use tokio::sync::oneshot;
+
+    use super::super::framing::{Decoder, Frame, Framing};
+    use super::*;
+
+    static TABLE: &[Method] = &[
+        Method { name: "now", kind: MethodKind::Request, since: 1 },
+        Method { name: "later", kind: MethodKind::Request, since: 1 },
+        Method { name: "panic", kind: MethodKind::Request, since: 1 },
+        Method { name: "panic/later", kind: MethodKind::Request, since: 1 },
+        Method { name: "event", kind: MethodKind::Event, since: 1 },
+        Method { name: "event/panic", kind: MethodKind::Event, since: 1 },
+        Method { name: "event/later", kind: MethodKind::Event, since: 1 },
+        Method { name: "ask", kind: MethodKind::ServerRequest, since: 1 },
+    ];
+
+    fn find_in_table(name: &str) -> Option<&'static Method> {
+        TABLE.iter().find(|method| method.name == name)
+    }
+
+    /// Writes down what it is told, answers with the params, and settles `later` on demand.
+    #[derive(Default)]
+    struct Recorder {
+        log: Mutex<Vec<String>>,
+        settle: Mutex<Vec<oneshot::Sender<()>>>,
+    }
+
+    impl Recorder {
+        fn later(self: &Arc<Self>, params: &str) -> Outcome {
+            struct Undo(Arc<Recorder>);
+            impl Drop for Undo {
+                fn drop(&mut self) {
+                    self.0.log.lock().push("dropped".to_owned());
+                }
+            }
+            let (sender, receiver) = oneshot::channel();
+            self.settle.lock().push(sender);
+            let undo = Undo(Arc::clone(self));
+            let answer = RawValue::from_string(params.to_owned()).unwrap();
+            Outcome::Later(Box::pin(async move {
+                drop(receiver.await);
+                drop(undo);
+                Ok(answer)
+            }))
+        }
+    }
+
+    struct Shared(Arc<Recorder>);
+
+    impl Application for Shared {
+        fn initialize(
+            &self,
+            _: &Arc<Connection>,
+            request: InitializeRequest,
+        ) -> Result<Value, ErrorObject> {
+            match request.options.get("refuse") {
+                Some(_) => {
+                    Err(ErrorObject::new(ErrorKind::InvalidParams, "no").with("kind", "version"))
+                }
+                None if request.options.get("panic").is_some() => panic!("a secret"),
+                None => Ok(json!({"capabilities": {}, "serverInfo": {"name": "reminderd"}})),
+            }
+        }
+
+        fn call(&self, _: &Arc<Connection>, method: &'static Method, params: &str) -> Outcome {
+            self.0.log.lock().push(format!("{} {params}", method.name));
+            match method.name {
+                "later" | "event/later" => self.0.later(params),
+                "panic" | "event/panic" => panic!("a secret"),
+                "panic/later" => Outcome::Later(Box::pin(async { panic!("a secret") })),
+                "event" if params.contains("fail") => {
+                    Outcome::Now(Err(ErrorObject::new(ErrorKind::NoTurn, "no turn is open")))
+                }
+                "event" => Outcome::Now(Ok(null())),
+                _ => Outcome::Now(Ok(RawValue::from_string(params.to_owned()).unwrap())),
+            }
+        }
+
+        fn closed(&self, _: &Arc<Connection>) {
+            self.0.log.lock().push("closed".to_owned());
+        }
+    }
+
+    struct Bench {
+        dispatcher: Dispatcher,
+        recorder: Arc<Recorder>,
+    }
+
+    impl Bench {
+        fn uninitialized() -> Self {
+            let recorder = Arc::new(Recorder::default());
+            let application = Arc::new(Shared(Arc::clone(&recorder)));
+            let mut dispatcher = Dispatcher::new(application, Arc::new(Connection::new(1)), 3);
+            dispatcher.find = find_in_table;
+            Self { dispatcher, recorder }
+        }
+
+        fn new() -> Self {
+            let mut bench = Self::uninitialized();
+            let reply = bench.say(r#"{"jsonrpc":"2.0","id":0,"method":"initialize"}"#);
+            assert_eq!(reply[0]["result"]["serverInfo"]["name"], "reminderd");
+            bench
+        }
+
+        /// What is answered to a message.
+        fn say(&mut self, message: &str) -> Vec<Value> {
+            let mut out = Encoder::new(Framing::Lines);
+            self.dispatcher.receive(message.as_bytes(), &mut out);
+            let mut context = Context::from_waker(Waker::noop());
+            self.dispatcher.poll_running(&mut context, &mut out);
+            messages(&out)
+        }
+
+        /// What is answered when nothing was said.
+        fn listen(&mut self) -> Vec<Value> {
+            let mut out = Encoder::new(Framing::Lines);
+            let waker = noop_waker();
+            self.dispatcher.poll_running(&mut Context::from_waker(&waker), &mut out);
+            while let Some(message) = self.dispatcher.connection.peer.take_message() {
+                out.push(&[&message]);
+            }
+            messages(&out)
+        }
+
+        fn request(&mut self, id: &str, method: &str, params: &str) -> Vec<Value> {
+            self.say(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#
+            ))
+        }
+
+        fn notify(&mut self, method: &str, params: &str) -> Vec<Value> {
+            self.say(&format!(r#"{{"jsonrpc":"2.0","method":"{method}","params":{params}}}"#))
+        }
+
+        fn settle_all(&self) {
+            for sender in self.recorder.settle.lock().drain(..) {
+                // Cancelled calls do not listen any more.
+                let _: Result<(), ()> = sender.send(());
+            }
+        }
+
+        fn log(&self) -> Vec<String> {
+            std::mem::take(&mut *self.recorder.log.lock())
+        }
+    }
+
+    fn messages(out: &Encoder) -> Vec<Value> {
+        let mut decoder = Decoder::new(usize::MAX);
+        decoder.room().extend_from_slice(out.pending());
+        let mut messages = Vec::new();
+        while let Some(frame) = decoder.next_frame() {
+            if let Frame::Message(message) = frame {
+                messages.push(serde_json::from_slice(message).unwrap());
+            }
+        }
+        messages
+    }
+
+    fn code(messages: &[Value]) -> i64 {
+        assert_eq!(messages.len(), 1, "{messages:?}");
+        messages[0]["error"]["code"].as_i64().unwrap()
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_under_no_id() {
+        let mut bench = Bench::new();
+        for (message, expected) in [
+            ("", -32700),
+            ("{", -32700),
+            ("nonsense", -32700),
+            (r#"{"jsonrpc":"2.0","id":1,"method":5,"#, -32700),
+            ("[", -32700),
+            ("[]", -32600),
+            (r#"[{"jsonrpc":"2.0","id":1,"method":"now"}]"#, -32600),
+            ("5", -32600),
+            ("null", -32600),
+            ("{}", -32600),
+            (r#"{"jsonrpc":"2.0","id":1}"#, -32600),
+            (r#"{"jsonrpc":"2.0","id":1,"method":5}"#, -32600),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"now"}"#, -32600),
+            (r#"{"id":1,"method":"now"}"#, -32600),
+            (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"now"}"#, -32600),
+        ] {
+            let reply = bench.say(message);
+            assert_eq!(code(&reply), expected, "{message}");
+            assert_eq!(reply[0]["id"], Value::Null, "{message}");
+        }
+        for id in ["null", "1.5", "1e3", "{}", "[1]", "true"] {
+            let reply = bench.request(id, "now", "{}");
+            assert_eq!((code(&reply), &reply[0]["id"]), (-32600, &Value::Null), "{id}");
+        }
+        let mut out = Encoder::new(Framing::Lines);
+        bench.dispatcher.receive(b"{\"\xff\":1}", &mut out);
+        assert_eq!(code(&messages(&out)), -32700);
+        assert!(bench.log().is_empty());
+    }
+
+    #[test]
+    fn ids_come_back_as_they_were_sent() {
+        let mut bench = Bench::new();
+        for id in ["7", "\"7\"", "\"a-b\"", "0", "-1", "123456789012345678901234567890", "\"\""] {
+            let mut out = Encoder::new(Framing::Lines);
+            let message = format!(r#"{{"jsonrpc":"2.0","method":"now","id": {id} }}"#);
+            bench.dispatcher.receive(message.as_bytes(), &mut out);
+            let reply = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}\n");
+            assert_eq!(String::from_utf8_lossy(out.pending()), reply);
+        }
+    }
+
+    #[test]
+    fn params_that_say_nothing_are_the_same() {
+        let mut bench = Bench::new();
+        for params in ["null", "[]", "[ ]", "{}"] {
+            assert_eq!(bench.request("1", "now", params)[0]["result"], json!({}));
+        }
+        assert_eq!(bench.say(r#"{"jsonrpc":"2.0","id":1,"method":"now"}"#)[0]["result"], json!({}));
+        for params in ["[1]", "[{}]", "5", "\"{}\"", "true"] {
+            assert_eq!(code(&bench.request("1", "now", params)), -32602, "{params}");
+        }
+        for (index, params) in ["null", "[]", "{}", "[5]"].into_iter().enumerate() {
+            let mut bench = Bench::new();
+            let reply = bench.request("1", "shutdown", params);
+            assert_eq!(reply[0]["result"], Value::Null, "{index}");
+        }
+    }
+
+    #[test]
+    fn unknown_methods_are_refused_as_requests_and_ignored_as_notifications() {
+        let mut bench = Bench::new();
+        for method in ["unknown", "$/unknown", "ask", "$/cancelRequest"] {
+            let reply = bench.request("1", method, "{}");
+            assert_eq!(code(&reply), -32601, "{method}");
+            assert_eq!(
+                reply[0]["error"]["data"],
+                json!({"kind": "methodNotFound", "method": method})
+            );
+            assert!(bench.notify(method, "{}").is_empty());
+        }
+        assert!(bench.notify("now", "{}").is_empty(), "a request without an id asks for nothing");
+        assert!(bench.log().is_empty());
+        assert!(bench.listen().is_empty());
+    }
+
+    #[test]
+    fn events_may_be_requests_or_notifications() {
+        let mut bench = Bench::new();
+        assert_eq!(bench.request("1", "event", "{}")[0]["result"], Value::Null);
+        assert_eq!(code(&bench.request("1", "event", r#"{"fail":1}"#)), -33004);
+        assert!(bench.notify("event", "{}").is_empty());
+        assert!(bench.listen().is_empty());
+        assert!(bench.notify("event", r#"{"fail":1}"#).is_empty());
+        let problems = bench.listen();
+        assert_eq!(problems[0]["method"], "reminderd/problem");
+        assert_eq!(
+            problems[0]["params"],
+            json!({"method": "event", "code": -33004, "message": "no turn is open"})
+        );
+        bench.notify("event", "[1]");
+        assert_eq!(bench.listen()[0]["params"]["code"], -32602);
+    }
+
+    #[test]
+    fn life_has_its_order() {
+        let mut bench = Bench::uninitialized();
+        assert_eq!(code(&bench.request("1", "now", "{}")), -32002);
+        assert_eq!(code(&bench.request("1", "shutdown", "{}")), -32002);
+        assert!(bench.notify("event", "{}").is_empty());
+        let refused = bench.request("1", "initialize", r#"{"initializationOptions":{"refuse":1}}"#);
+        assert_eq!(code(&refused), -32602);
+        assert_eq!(refused[0]["error"]["data"]["kind"], "version");
+        let panicked = bench.request("1", "initialize", r#"{"initializationOptions":{"panic":1}}"#);
+        assert_eq!(code(&panicked), -32603);
+        assert!(bench.request("1", "initialize", "{}")[0]["result"].is_object());
+        assert_eq!(code(&bench.request("2", "initialize", "{}")), -32600);
+        assert!(bench.notify("initialized", "{}").is_empty());
+        assert!(bench.request("3", "now", "{}")[0]["result"].is_object());
+        assert_eq!(bench.request("4", "shutdown", "null")[0]["result"], Value::Null);
+        assert_eq!(code(&bench.request("5", "now", "{}")), -32600);
+        assert_eq!(code(&bench.request("5", "shutdown", "{}")), -32600);
+        assert_eq!(code(&bench.request("5", "initialize", "{}")), -32600);
+        bench.notify("event", "{}");
+        assert_eq!(bench.log(), ["now {}"]);
+        let mut out = Encoder::default();
+        let exit = br#"{"jsonrpc":"2.0","method":"exit","params":null}"#;
+        assert_eq!(bench.dispatcher.receive(exit, &mut out), Flow::Exits);
+        assert!(bench.dispatcher.was_shut_down());
+    }
+
+    #[test]
+    fn odd_members_of_initialize_are_left_out() {
+        let mut bench = Bench::uninitialized();
+        let reply = bench.request(
+            "1",
+            "initialize",
+            r#"{"processId":-5,"clientInfo":"vim","rootUri":"/no uri","trace":"loud",
+                "workspaceFolders":7,"capabilities":{"textDocument":[1],"window":{"showDocument":
+                {"support":true}},"experimental":{"x":1},"general":3}}"#,
+        );
+        assert!(reply[0]["result"].is_object(), "{reply:?}");
+        let client = bench.dispatcher.connection.client().unwrap();
+        assert_eq!((client.process_id, &client.client), (None, &None));
+        assert_eq!(client.capabilities["window"]["showDocument"]["support"], true);
+        assert_eq!(client.capabilities["experimental"], json!({"x": 1}));
+        assert!(client.capabilities.get("general").is_none());
+    }
+
+    #[test]
+    fn what_is_slow_does_not_hold_up_what_is_behind_it() {
+        let mut bench = Bench::new();
+        assert!(bench.request("1", "later", r#"{"first":1}"#).is_empty());
+        assert!(bench.request("\"1\"", "later", "{}").is_empty());
+        assert_eq!(bench.request("2", "now", "{}")[0]["id"], 2);
+        assert_eq!(bench.log(), [r#"later {"first":1}"#, "later {}", "now {}"]);
+        bench.settle_all();
+        let replies = bench.listen();
+        assert_eq!(replies[0], json!({"jsonrpc": "2.0", "id": 1, "result": {"first": 1}}));
+        assert_eq!(replies[1]["id"], "1");
+    }
+
+    #[test]
+    fn a_cancel_drops_the_call_at_once() {
+        let mut bench = Bench::new();
+        for (id, cancelled) in [("1", "1"), ("\"a\"", r#""\u0061""#), (r#""\u0062""#, "\"b\"")] {
+            bench.request(id, "later", "{}");
+            bench.log();
+            let mut out = Encoder::new(Framing::Lines);
+            let cancel = format!(
+                r#"{{"jsonrpc":"2.0","method":"$/cancelRequest","params":{{"id":{cancelled}}}}}"#
+            );
+            bench.dispatcher.receive(cancel.as_bytes(), &mut out);
+            assert_eq!(bench.log(), ["dropped"], "before anything is polled");
+            assert_eq!(code(&messages(&out)), -32800);
+            let text = String::from_utf8_lossy(out.pending()).into_owned();
+            assert!(text.starts_with(&format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},")), "{text}");
+            bench.settle_all();
+            assert!(bench.listen().is_empty(), "answered once");
+            assert!(bench.dispatcher.running.is_empty());
+        }
+    }
+
+    #[test]
+    fn cancelling_what_is_not_pending_is_ignored() {
+        let mut bench = Bench::new();
+        bench.request("1", "later", "{}");
+        for params in [r#"{"id":"1"}"#, r#"{"id":2}"#, r#"{"id":null}"#, "{}", "[1]", "null"] {
+            assert!(bench.notify("$/cancelRequest", params).is_empty());
+        }
+        bench.settle_all();
+        assert_eq!(bench.listen()[0]["result"], json!({}));
+        assert!(bench.notify("$/cancelRequest", r#"{"id":1}"#).is_empty());
+    }
+
+    #[test]
+    fn an_id_that_is_pending_cannot_be_used_again() {
+        let mut bench = Bench::new();
+        bench.request("1", "later", "{}");
+        let refused = bench.request("1", "now", "{}");
+        assert_eq!((code(&refused), &refused[0]["id"]), (-32600, &json!(1)));
+        assert_eq!(bench.log(), ["later {}"]);
+        bench.settle_all();
+        assert_eq!(bench.listen()[0]["result"], json!({}));
+        assert!(bench.request("1", "now", "{}")[0]["result"].is_object());
+    }
+
+    #[test]
+    fn pending_requests_are_bounded_and_do_not_keep_out_events() {
+        let mut bench = Bench::new();
+        for id in ["1", "2", "3"] {
+            assert!(bench.request(id, "later", "{}").is_empty());
+        }
+        let refused = bench.request("4", "now", "{}");
+        assert_eq!(code(&refused), -33011);
+        assert_eq!(refused[0]["error"]["data"]["kind"], "overloaded");
+        for _ in 0..3 {
+            bench.notify("event/later", "{}");
+        }
+        bench.notify("event", "{}");
+        assert!(bench.listen().is_empty());
+        bench.notify("event/later", "{}");
+        assert_eq!(bench.listen()[0]["params"]["code"], -33011);
+        bench.settle_all();
+        assert_eq!(bench.listen().len(), 3);
+        assert!(bench.request("4", "now", "{}")[0]["result"].is_object());
+    }
+
+    #[test]
+    fn a_panic_is_an_answer_and_says_nothing_of_what_it_saw() {
+        let mut bench = Bench::new();
+        for method in ["panic", "panic/later", "event/panic"] {
+            let reply = bench.request("1", method, "{}");
+            assert_eq!(code(&reply), -32603, "{method}");
+            assert!(!reply[0].to_string().contains("secret"));
+        }
+        bench.notify("event/panic", "{}");
+        assert_eq!(bench.listen()[0]["params"]["code"], -32603);
+        assert!(bench.request("1", "now", "{}")[0]["result"].is_object());
+    }
+
+    #[test]
+    fn answers_are_never_answered() {
+        let mut bench = Bench::new();
+        let peer = bench.dispatcher.connection.peer.clone();
+        let asked = peer.request("ask", &json!({}));
+        assert_eq!(bench.listen()[0]["method"], "ask");
+        for answer in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{"body":"x"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"result":null}"#,
+            r#"{"jsonrpc":"2.0","id":77,"result":null}"#,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}"#,
+            r#"{"jsonrpc":"2.0","error":5}"#,
+        ] {
+            assert!(bench.say(answer).is_empty(), "{answer}");
+        }
+        assert_eq!(asked.now_or_never(), Some(Ok(json!({"body": "x"}))));
+    }
+
+    #[test]
+    fn the_end_drops_what_is_pending_and_is_told_once() {
+        let mut bench = Bench::new();
+        bench.request("1", "later", "{}");
+        bench.notify("event/later", "{}");
+        bench.log();
+        let Bench { dispatcher, recorder } = bench;
+        drop(dispatcher);
+        assert_eq!(*recorder.log.lock(), ["dropped", "dropped", "closed"]);
     }
 }

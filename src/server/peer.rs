@@ -132,7 +132,9 @@ impl Peer {
     /// the last one of this code, together with the others of that second.
     pub fn problem(&self, method: &str, error: &ErrorObject) {
         let mut state = self.shared.state.lock();
-        state.problems.add(Instant::now(), method, error);
+        let now = Instant::now();
+        state.problems.add(now, method, error);
+        state.queue_due_problems(now);
         drop(state);
         self.stir();
     }
