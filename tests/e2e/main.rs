@@ -1,0 +1,6 @@
+//! The real daemon on real pipes, one file a subject.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod json_rpc;
