@@ -1,4 +1,6 @@
-//! The thin shell between bytes and the daemon: framing, order, life, and the client's end.
+//! The server: bytes in, bytes out. `framing` and `transport` move messages, `order` applies them
+//! in the order of their bytes, `handlers` say what each does, and `convert` is the only place
+//! that knows both the wire and the engine.
 
 pub mod framing;
 pub mod lsp;
@@ -6,7 +8,14 @@ pub mod order;
 pub mod peer;
 pub mod transport;
 
+mod convert;
+mod daemon;
+mod handlers;
+mod surroundings;
+
+pub use daemon::{Daemon, Served, digest};
 pub use lsp::InitializeRequest;
 pub use order::{Answer, Application, Connection, Outcome};
 pub use peer::{Peer, PeerError};
+pub use surroundings::Surroundings;
 pub use transport::{End, Limits, serve, serve_stdio};

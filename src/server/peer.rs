@@ -103,11 +103,11 @@ impl Peer {
 
     /// Sends a request. Dropping the future forgets the request; an answer that comes after that
     /// is ignored. How long to wait is the caller's decision.
-    pub fn request(
+    pub fn request<P: Serialize>(
         &self,
         method: &str,
-        params: &impl Serialize,
-    ) -> impl Future<Output = Result<Value, PeerError>> + Send + 'static {
+        params: &P,
+    ) -> impl Future<Output = Result<Value, PeerError>> + Send + use<P> {
         let (sender, receiver) = oneshot::channel();
         let mut sender = Some(sender);
         let mut state = self.shared.state.lock();

@@ -1,0 +1,180 @@
+//! The daemon: its sessions, each behind a mutex of its own, and what they are given. Sessions
+//! belong to the daemon, not to a connection.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use dashmap::DashMap;
+use dashmap::mapref::entry::Entry;
+use parking_lot::{Mutex, MutexGuard};
+use reminderd_protocol::error::{ErrorKind, ErrorObject};
+use reminderd_protocol::methods::Method;
+
+use super::handlers;
+use super::surroundings::Surroundings;
+use super::{Application, Connection, InitializeRequest, Outcome};
+use crate::engine::{Kit, Millis, Session};
+use crate::reminders::Catalogue;
+
+/// Everything that connections share.
+#[derive(Debug)]
+pub struct Daemon {
+    surroundings: Surroundings,
+    sessions: DashMap<String, Arc<Slot>>,
+    /// The same sessions by the tag at the end of their tokens.
+    by_tag: DashMap<u64, Arc<Slot>>,
+}
+
+/// A session's place in the daemon.
+#[derive(Debug)]
+pub struct Slot {
+    session: Mutex<Session>,
+    /// Ends the session's tokens.
+    tag: u64,
+    last_active: AtomicU64,
+}
+
+impl Slot {
+    /// The session, to be let go before anything is awaited.
+    pub fn lock(&self) -> MutexGuard<'_, Session> {
+        self.session.lock()
+    }
+
+    /// Ends the session's tokens.
+    pub fn tag(&self) -> u64 {
+        self.tag
+    }
+
+    /// When a message last named the session.
+    pub fn last_active(&self) -> Millis {
+        self.last_active.load(Ordering::Relaxed)
+    }
+}
+
+impl Daemon {
+    /// A daemon without sessions.
+    pub fn new(surroundings: Surroundings) -> Self {
+        Self { surroundings, sessions: DashMap::new(), by_tag: DashMap::new() }
+    }
+
+    /// The time and the randomness.
+    pub fn surroundings(&self) -> &Surroundings {
+        &self.surroundings
+    }
+
+    /// The time.
+    pub fn now(&self) -> Millis {
+        self.surroundings.now()
+    }
+
+    /// An open session.
+    pub fn slot(&self, session: &str) -> Result<Arc<Slot>, ErrorObject> {
+        let slot = self.sessions.get(session).map(|slot| Arc::clone(&slot));
+        let slot = slot.ok_or_else(|| {
+            let name = crate::engine::short_name(session, 100);
+            ErrorObject::new(
+                ErrorKind::UnknownSession,
+                format!("session {name:?} is not open: send session/open first"),
+            )
+        })?;
+        slot.last_active.store(self.now(), Ordering::Relaxed);
+        Ok(slot)
+    }
+
+    /// The session of a token.
+    pub fn slot_of_token(&self, token: &str) -> Option<Arc<Slot>> {
+        let (_, tag) = token.rsplit_once('.')?;
+        let tag = u64::from_str_radix(tag, 16).ok()?;
+        self.by_tag.get(&tag).map(|slot| Arc::clone(&slot))
+    }
+
+    /// Opens a session: makes it where it is not there. Says whether it was made.
+    pub fn open<T>(
+        &self,
+        session: &str,
+        with: impl FnOnce(&mut Session) -> Result<T, ErrorObject>,
+    ) -> Result<(T, bool), ErrorObject> {
+        match self.sessions.entry(session.to_owned()) {
+            Entry::Occupied(known) => {
+                let slot = Arc::clone(known.get());
+                drop(known);
+                slot.last_active.store(self.now(), Ordering::Relaxed);
+                let opened = with(&mut slot.lock())?;
+                Ok((opened, false))
+            }
+            Entry::Vacant(place) => {
+                // A session that could not be opened is not there.
+                let mut made = Session::new(kit(), session);
+                let opened = with(&mut made)?;
+                let slot = Arc::new(Slot {
+                    session: Mutex::new(made),
+                    tag: tag(session),
+                    last_active: AtomicU64::new(self.now()),
+                });
+                self.by_tag.insert(slot.tag, Arc::clone(&slot));
+                place.insert(slot);
+                Ok((opened, true))
+            }
+        }
+    }
+
+    /// Closes a session: its tokens are gone with it.
+    pub fn close(&self, session: &str) -> Result<(), ErrorObject> {
+        let slot = self.slot(session)?;
+        self.sessions.remove(session);
+        self.by_tag.remove(&slot.tag);
+        Ok(())
+    }
+
+    /// The sessions, by name.
+    pub fn slots(&self) -> Vec<Arc<Slot>> {
+        let mut slots: Vec<_> = self
+            .sessions
+            .iter()
+            .map(|slot| (slot.key().clone(), Arc::clone(slot.value())))
+            .collect();
+        slots.sort_by(|(one, _), (two, _)| one.cmp(two));
+        slots.into_iter().map(|(_, slot)| slot).collect()
+    }
+}
+
+/// What sessions are given.
+fn kit() -> Kit {
+    Kit { registry: &Catalogue, digest }
+}
+
+/// `blake3:` and the hash in hexadecimal, as records carry it.
+pub fn digest(bytes: &[u8]) -> String {
+    format!("blake3:{}", blake3::hash(bytes).to_hex())
+}
+
+/// The first eight bytes of the hash of a session's name: the same in every daemon.
+fn tag(session: &str) -> u64 {
+    let hash = blake3::hash(session.as_bytes());
+    let first = hash.as_bytes().first_chunk().expect("a hash has 32 bytes");
+    u64::from_be_bytes(*first)
+}
+
+/// A daemon behind a connection.
+#[derive(Debug)]
+pub struct Served(pub Arc<Daemon>);
+
+impl Application for Served {
+    fn initialize(
+        &self,
+        _: &Arc<Connection>,
+        request: InitializeRequest,
+    ) -> Result<serde_json::Value, ErrorObject> {
+        handlers::initialize(&request)
+    }
+
+    fn call(&self, connection: &Arc<Connection>, method: &'static Method, params: &str) -> Outcome {
+        handlers::call(&handlers::Call { daemon: &self.0, connection, method, params })
+    }
+
+    fn closed(&self, connection: &Arc<Connection>) {
+        for slot in self.0.slots() {
+            slot.lock().disconnect(connection.id());
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! What each method does: one file a subject, one row a method. A handler reads its params, applies
+//! them under the session's lock, and is done; only what is slow is left to a future.
+
+mod roster;
+mod session;
+mod state;
+mod wait;
+
+use std::sync::Arc;
+
+use reminderd_protocol::error::{ErrorKind, ErrorObject};
+use reminderd_protocol::initialize::{
+    ExperimentalCapabilities, InitializeResult, Limits, PROTOCOL_VERSION, ReminderdCapabilities,
+    ServerCapabilities, ServerInfo, TextDocumentSync,
+};
+use reminderd_protocol::methods::Method;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::convert::{self, Reported};
+use super::daemon::Daemon;
+use super::{Answer, Connection, InitializeRequest, Outcome, transport};
+use crate::engine::{Applied, Event, PENDING_MAX, Profile, STAGED_MAX, TURN_EVENTS_MAX};
+use crate::reminders;
+
+/// One message, on its way to its handler.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// The daemon that it came to.
+    pub daemon: &'a Arc<Daemon>,
+    /// The connection that it came over.
+    pub connection: &'a Arc<Connection>,
+    /// The row of its method.
+    pub method: &'static Method,
+    /// The text of its params, a JSON object.
+    pub params: &'a str,
+}
+
+/// Answers `initialize`: what is there.
+pub fn initialize(request: &InitializeRequest) -> Result<serde_json::Value, ErrorObject> {
+    let version = &request.options["protocolVersion"];
+    if !version.is_null() && *version != PROTOCOL_VERSION {
+        return Err(ErrorObject::new(
+            ErrorKind::InvalidParams,
+            format!(
+                "protocol version {version} is not spoken here: initialize again with \
+                 {PROTOCOL_VERSION}"
+            ),
+        )
+        .with("kind", "version")
+        .with("supported", vec![PROTOCOL_VERSION]));
+    }
+    let count = |number: usize| number as u64;
+    let limits = Limits {
+        message_bytes: count(transport::Limits::default().message_bytes),
+        others: [
+            ("pendingEvents".to_owned(), count(PENDING_MAX)),
+            ("turnEvents".to_owned(), count(TURN_EVENTS_MAX)),
+            ("stagedEntries".to_owned(), count(STAGED_MAX)),
+            ("pendingRequests".to_owned(), count(transport::Limits::default().pending_requests)),
+        ]
+        .into(),
+    };
+    let result = InitializeResult {
+        server_info: ServerInfo {
+            name: "reminderd".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+        capabilities: ServerCapabilities {
+            text_document_sync: TextDocumentSync {
+                open_close: true,
+                change: 2,
+                save: serde_json::json!({ "includeText": false }),
+            },
+            experimental: ExperimentalCapabilities {
+                reminderd: ReminderdCapabilities {
+                    protocol_version: PROTOCOL_VERSION,
+                    kinds: reminders::kind_names().map(str::to_owned).collect(),
+                    profiles: Profile::ALL.map(|profile| profile.name().to_owned()).into(),
+                    limits,
+                },
+            },
+        },
+    };
+    serde_json::to_value(result).map_err(|error| internal(&error))
+}
+
+/// Hands a message to its handler.
+pub fn call(call: &Call<'_>) -> Outcome {
+    match call.method.name {
+        "agent/settle" => call.event(convert::agent_settle),
+        "agent/spawn" => call.event(convert::agent_spawn),
+        "fact/set" => call.event(convert::fact_set),
+        "history/cleared" => call.event(convert::cleared),
+        "history/compacted" => call.event(convert::compacted),
+        "history/reported" => call.event(convert::history_reported),
+        "history/rewound" => call.event(convert::rewound),
+        "mode/set" => call.event(convert::mode_set),
+        "plan/set" => call.event(convert::plan_set),
+        "pool/set" => call.event(convert::pool_set),
+        "reminder/acknowledge" => call.event(convert::acknowledge),
+        "reminder/commit" => wait::commit(call),
+        "reminder/enqueue" => call.event(convert::enqueue),
+        "reminder/explain" => roster::explain(call),
+        "reminder/history" => roster::history(call),
+        "reminder/observe" => call.event(convert::observe),
+        "reminder/release" => wait::release(call),
+        "reminder/stage" => call.event(convert::stage),
+        "reminder/wait" => wait::wait(call),
+        "reminder/withdraw" => call.event(convert::withdraw),
+        "reminderd/clock" => session::clock(call),
+        "roster/configure" => call.event(convert::configure),
+        "roster/list" => roster::list(call),
+        "roster/register" => call.event(convert::register),
+        "roster/remove" => roster::remove(call),
+        "roster/reset" => call.event(convert::reset),
+        "session/close" => session::close(call),
+        "session/list" => session::list(call),
+        "session/open" => session::open(call),
+        "session/state" => state::state(call),
+        "task/list" => state::tasks(call),
+        "task/put" => call.event(convert::task_put),
+        "task/remove" => call.event(convert::task_remove),
+        "task/replace" => call.event(convert::task_replace),
+        "tool/begin" => call.event(convert::tool_begin),
+        "tool/end" => call.event(convert::tool_end),
+        "turn/begin" => call.event(convert::turn_begin),
+        "turn/end" => call.event(convert::turn_end),
+        name => Outcome::Now(Err(ErrorObject::new(
+            ErrorKind::NotYet,
+            format!(
+                "{name} belongs to the protocol, but this build has no handler for it: a newer \
+                 one will"
+            ),
+        ))),
+    }
+}
+
+impl Call<'_> {
+    /// Reads the params.
+    fn params<P: DeserializeOwned>(&self) -> Result<P, ErrorObject> {
+        serde_json::from_str(self.params).map_err(|error| {
+            ErrorObject::new(
+                ErrorKind::InvalidParams,
+                format!("{}: {error} (see its params in the protocol's schema)", self.method.name),
+            )
+        })
+    }
+
+    /// Reads an event, applies it, and answers `null`.
+    fn event<P: DeserializeOwned>(
+        &self,
+        convert: impl FnOnce(P) -> Result<Reported, ErrorObject>,
+    ) -> Outcome {
+        Outcome::Now(self.apply(convert).map(|_| RawValue::NULL.to_owned()))
+    }
+
+    /// Reads an event and applies it. What a value that this build does not know was left out of
+    /// is counted (`SPEC.md`, "Tolerance").
+    fn apply<P: DeserializeOwned>(
+        &self,
+        convert: impl FnOnce(P) -> Result<Reported, ErrorObject>,
+    ) -> Result<Applied, ErrorObject> {
+        let Reported { session, scope, event, skipped } = convert(self.params()?)?;
+        let slot = self.daemon.slot(&session)?;
+        let now = self.daemon.now();
+        let mut session = slot.lock();
+        let mut applied = Applied { changed: false };
+        if let Some(event) = event {
+            applied =
+                session.apply(now, &scope, event).map_err(|refusal| convert::error(&refusal))?;
+        }
+        for what in skipped {
+            let event = Event::Skipped { what: what.to_owned() };
+            session.apply(now, &scope, event).map_err(|refusal| convert::error(&refusal))?;
+        }
+        // Nothing keeps lines yet: this build's daemon is in memory alone.
+        drop(session.take_lines());
+        Ok(applied)
+    }
+}
+
+/// A result as the text of its JSON.
+fn answer(result: &impl Serialize) -> Answer {
+    to_raw_value(result).map_err(|error| internal(&error))
+}
+
+fn internal(error: &impl std::fmt::Display) -> ErrorObject {
+    ErrorObject::new(ErrorKind::Internal, format!("the answer could not be written: {error}"))
+}

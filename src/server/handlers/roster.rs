@@ -1,0 +1,75 @@
+//! Who may speak, who would, and what was told.
+
+use reminderd_protocol::error::{ErrorKind, ErrorObject};
+use reminderd_protocol::history::{HistoryParams, HistoryResult};
+use reminderd_protocol::roster::{ExplainResult, RosterRemoveResult};
+use reminderd_protocol::scope::Scope;
+
+use super::{Call, answer, convert};
+use crate::server::Outcome;
+
+/// Records that one answer of `reminder/history` holds unless the client says otherwise.
+const HISTORY_ROWS: u64 = 100;
+
+/// `roster/list`
+pub fn list(call: &Call<'_>) -> Outcome {
+    let listed = call.params().and_then(|scope: Scope| {
+        let path = convert::path(&scope)?;
+        let slot = call.daemon.slot(&scope.session)?;
+        let session = slot.lock();
+        let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
+        answer(&convert::roster(scope))
+    });
+    Outcome::Now(listed)
+}
+
+/// `roster/remove`
+pub fn remove(call: &Call<'_>) -> Outcome {
+    let removed = call.apply(convert::remove);
+    Outcome::Now(
+        removed.and_then(|applied| answer(&RosterRemoveResult { removed: applied.changed })),
+    )
+}
+
+/// `reminder/explain`
+pub fn explain(call: &Call<'_>) -> Outcome {
+    let explained = call.params().and_then(|scope: Scope| {
+        let path = convert::path(&scope)?;
+        let slot = call.daemon.slot(&scope.session)?;
+        let rows = slot
+            .lock()
+            .explain(call.daemon.now(), &path)
+            .map_err(|refusal| convert::error(&refusal))?;
+        answer(&ExplainResult { rows: rows.into_iter().map(convert::explanation).collect() })
+    });
+    Outcome::Now(explained)
+}
+
+/// `reminder/history`
+pub fn history(call: &Call<'_>) -> Outcome {
+    let told = call.params().and_then(|params: HistoryParams| {
+        let path = convert::path(&params.scope)?;
+        let slot = call.daemon.slot(&params.scope.session)?;
+        let session = slot.lock();
+        let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
+        let mut records = scope.history.records();
+        if let Some(before) = &params.before {
+            let end = scope.history.position(before).ok_or_else(|| {
+                ErrorObject::new(
+                    ErrorKind::BadRecord,
+                    format!("{path} was never told record {before:?}: leave `before` out to begin with the newest"),
+                )
+            })?;
+            records = &records[..end];
+        }
+        let limit = usize::try_from(params.limit.unwrap_or(HISTORY_ROWS)).unwrap_or(usize::MAX);
+        let rows = records
+            .iter()
+            .rev()
+            .filter(|delivered| !params.retained || delivered.lost.is_none())
+            .take(limit)
+            .map(convert::history_row);
+        answer(&HistoryResult { records: rows.collect() })
+    });
+    Outcome::Now(told)
+}

@@ -1,0 +1,95 @@
+//! Sessions: opening, closing, listing; and the clock that scripts move.
+
+use reminderd_protocol::NoParams;
+use reminderd_protocol::error::{ErrorKind, ErrorObject};
+use reminderd_protocol::initialize::{ClockParams, ClockResult};
+use reminderd_protocol::session::{
+    OpenState, SessionCloseParams, SessionLife, SessionOpenParams, SessionOpenResult,
+    SessionSummary,
+};
+use serde_json::value::RawValue;
+
+use super::{Call, answer, convert};
+use crate::engine::ScopePath;
+use crate::server::{Answer, Outcome};
+
+/// The longest name of a session, in bytes.
+const NAME_BYTES_MAX: usize = 1024;
+
+/// `session/open`
+pub fn open(call: &Call<'_>) -> Outcome {
+    Outcome::Now(opened(call))
+}
+
+fn opened(call: &Call<'_>) -> Answer {
+    let params: SessionOpenParams = call.params()?;
+    let session = params.session.clone();
+    if session.is_empty() || session.len() > NAME_BYTES_MAX {
+        return Err(ErrorObject::new(
+            ErrorKind::InvalidParams,
+            format!("a session's name has 1 to {NAME_BYTES_MAX} bytes: give it another"),
+        ));
+    }
+    let (mut opening, unreadable) = convert::opening(params)?;
+    let client = call.connection.client();
+    let trusted = client.and_then(|client| client.options["trusted"].as_bool());
+    opening.trusted = opening.trusted.or(trusted);
+    let now = call.daemon.now();
+    let ((opened, roster), is_new) = call.daemon.open(&session, |session| {
+        let opened = session.open(now, opening).map_err(|refusal| convert::error(&refusal))?;
+        drop(session.take_lines());
+        let root = session.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
+        Ok((opened, convert::roster(root)))
+    })?;
+    answer(&SessionOpenResult {
+        session,
+        state: if is_new { OpenState::New } else { OpenState::Live },
+        records: convert::records_report(opened, unreadable),
+        roster,
+        untrusted: Vec::new(),
+    })
+}
+
+/// `session/close`
+pub fn close(call: &Call<'_>) -> Outcome {
+    let closed = call.params().and_then(|params: SessionCloseParams| {
+        call.daemon.close(&params.session).map(|()| RawValue::NULL.to_owned())
+    });
+    Outcome::Now(closed)
+}
+
+/// `session/list`
+pub fn list(call: &Call<'_>) -> Outcome {
+    let listed = call.params().and_then(|_: NoParams| {
+        let mut summaries = Vec::new();
+        for slot in call.daemon.slots() {
+            let session = slot.lock();
+            let root = session.scope(&ScopePath::ROOT).ok();
+            summaries.push(SessionSummary {
+                session: session.id().to_owned(),
+                root: session.root().map(str::to_owned),
+                state: SessionLife::Live,
+                turn: root.and_then(|root| root.turn.as_ref()).map(|turn| turn.id.clone()),
+                open_tokens: session.open_tokens() as u64,
+                last_active: slot.last_active(),
+            });
+        }
+        answer(&summaries)
+    });
+    Outcome::Now(listed)
+}
+
+/// `reminderd/clock`
+pub fn clock(call: &Call<'_>) -> Outcome {
+    let moved = call.params().and_then(|params: ClockParams| {
+        match call.daemon.surroundings().advance(params.advance_ms) {
+            Some(now) => answer(&ClockResult { now }),
+            None => Err(ErrorObject::new(
+                ErrorKind::MethodNotFound,
+                "reminderd/clock moves the clock of a deterministic daemon alone: this one has \
+                 the system's",
+            )),
+        }
+    });
+    Outcome::Now(moved)
+}

@@ -1,0 +1,31 @@
+//! What the daemon believes.
+
+use reminderd_protocol::scope::Scope;
+
+use super::{Call, answer, convert};
+use crate::server::Outcome;
+
+/// `session/state`
+pub fn state(call: &Call<'_>) -> Outcome {
+    let state = call.params().and_then(|wire_scope: Scope| {
+        let path = convert::path(&wire_scope)?;
+        let slot = call.daemon.slot(&wire_scope.session)?;
+        let session = slot.lock();
+        let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
+        answer(&convert::state(&session, scope, wire_scope))
+    });
+    Outcome::Now(state)
+}
+
+/// `task/list`. Reading is never a write.
+pub fn tasks(call: &Call<'_>) -> Outcome {
+    let tasks = call.params().and_then(|wire_scope: Scope| {
+        let path = convert::path(&wire_scope)?;
+        let slot = call.daemon.slot(&wire_scope.session)?;
+        let session = slot.lock();
+        session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
+        let tasks = session.facts().tasks.all();
+        answer(&tasks.into_iter().map(convert::wire_task).collect::<Vec<_>>())
+    });
+    Outcome::Now(tasks)
+}

@@ -1,0 +1,78 @@
+//! What the engine is given instead of reaching for it: the time, and randomness. A deterministic
+//! daemon has a clock that only scripts move and randomness that can be counted, so that the same
+//! messages yield the same bytes.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::engine::{Material, Millis};
+
+/// Where a deterministic daemon's clock starts: 2026-01-01T00:00:00Z.
+const EPOCH: Millis = 1_767_225_600_000;
+
+/// The time and the randomness of a daemon.
+#[derive(Debug)]
+pub enum Surroundings {
+    /// Those of the system.
+    System,
+    /// A clock that scripts move, and a count.
+    Deterministic {
+        /// The time.
+        now: AtomicU64,
+        /// How much randomness was given.
+        given: AtomicU64,
+    },
+}
+
+impl Surroundings {
+    /// A clock at its start and a count at nothing.
+    pub fn deterministic() -> Self {
+        Self::Deterministic { now: AtomicU64::new(EPOCH), given: AtomicU64::new(0) }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Millis {
+        match self {
+            Self::System => {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
+            }
+            Self::Deterministic { now, .. } => now.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Moves a deterministic clock; `None` when the clock is the system's.
+    pub fn advance(&self, by: Millis) -> Option<Millis> {
+        match self {
+            Self::System => None,
+            Self::Deterministic { now, .. } => {
+                let before = now.fetch_add(by, Ordering::Relaxed);
+                Some(before.saturating_add(by))
+            }
+        }
+    }
+
+    /// Randomness for one WAIT. The token ends in the session's tag, so that a commit, which names
+    /// no session, finds it.
+    pub fn material(&self, tag: u64) -> std::io::Result<Material> {
+        let mut bytes = [0_u8; 24];
+        match self {
+            Self::System => getrandom::fill(&mut bytes).map_err(std::io::Error::other)?,
+            Self::Deterministic { given, .. } => {
+                let count = given.fetch_add(1, Ordering::Relaxed);
+                let hash = blake3::hash(&count.to_le_bytes());
+                bytes.copy_from_slice(&hash.as_bytes()[..24]);
+            }
+        }
+        let (token, record) = bytes.split_at(16);
+        Ok(Material { token: format!("{}.{tag:016x}", hex(token)), record: hex(record) })
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
