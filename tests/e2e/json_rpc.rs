@@ -120,9 +120,12 @@ fn a_message_that_is_not_json_is_refused_and_the_stream_goes_on() {
             assert_eq!(daemon.expect_refusal(), code, "{text}");
             list(&mut daemon);
         }
-        daemon.send_bytes(
-            &framing.frame("\u{1}").iter().map(|byte| byte | 0x80).take(0).collect::<Vec<_>>(),
-        );
+        let mut not_text = framing.frame(r#"{"a":"?"}"#);
+        for byte in &mut not_text {
+            *byte = if *byte == b'?' { 0xFF } else { *byte };
+        }
+        daemon.send_bytes(&not_text);
+        assert_eq!(daemon.expect_refusal(), -32700);
         list(&mut daemon);
     }
 }
