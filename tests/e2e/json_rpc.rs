@@ -327,6 +327,23 @@ fn an_announced_length_costs_nothing() {
     assert_eq!(daemon.expect_exit(), 1);
 }
 
+#[test]
+fn deep_nesting_costs_no_stack() {
+    for framing in Framing::ALL {
+        let mut daemon = Daemon::initialized(framing);
+        let nested = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
+        daemon.send_text(&format!(
+            r#"{{"jsonrpc":"2.0","id":"deep","method":"no/such","params":{{"x":{nested}}}}}"#
+        ));
+        assert_eq!(daemon.expect_answer(&json!("deep"))["error"]["code"], -32601);
+        daemon.send_text(&nested);
+        assert_eq!(daemon.expect_refusal(), -32600);
+        daemon.send_text(&"[".repeat(1_000_000));
+        assert_eq!(daemon.expect_refusal(), -32700);
+        list(&mut daemon);
+    }
+}
+
 /// A stream of every kind of message, and where its messages end.
 fn sample_stream(framing: Framing) -> (Vec<u8>, Vec<usize>) {
     let mut stream = Vec::new();
