@@ -394,3 +394,182 @@ fn open_socket(socket: OwnedFd) -> io::Result<UnixStream> {
     socket.set_nonblocking(true)?;
     UnixStream::from_std(socket)
 }
+
+#[cfg(test)]
+mod tests {
+    use parking_lot::Mutex;
+    use reminderd_protocol::error::ErrorObject;
+    use reminderd_protocol::methods::Method;
+    use serde_json::value::RawValue;
+    use serde_json::{Value, json};
+    use tokio::io::{AsyncBufReadExt, BufReader, DuplexStream, ReadHalf, WriteHalf, split};
+    use tokio::sync::oneshot;
+
+    use super::super::framing::Framing;
+    use super::super::lsp::InitializeRequest;
+    use super::super::order::Outcome;
+    use super::*;
+
+    /// Its waits are answered by the next published diagnostics, or by a word from the test.
+    #[derive(Default)]
+    struct Waiting {
+        waits: Mutex<Vec<oneshot::Sender<()>>>,
+        closed: AtomicU64,
+        connection: Mutex<Option<Arc<Connection>>>,
+    }
+
+    impl Waiting {
+        fn settle(&self) {
+            for wait in self.waits.lock().drain(..) {
+                let _: Result<(), ()> = wait.send(());
+            }
+        }
+    }
+
+    impl Application for Waiting {
+        fn initialize(
+            &self,
+            connection: &Arc<Connection>,
+            _: InitializeRequest,
+        ) -> Result<Value, ErrorObject> {
+            *self.connection.lock() = Some(Arc::clone(connection));
+            Ok(json!({"capabilities": {}}))
+        }
+
+        fn call(&self, _: &Arc<Connection>, method: &'static Method, params: &str) -> Outcome {
+            let answer = RawValue::from_string(params.to_owned()).unwrap();
+            if method.name != "reminder/wait" {
+                self.settle();
+                return Outcome::Now(Ok(answer));
+            }
+            let (sender, receiver) = oneshot::channel();
+            self.waits.lock().push(sender);
+            Outcome::Later(Box::pin(async move {
+                drop(receiver.await);
+                Ok(answer)
+            }))
+        }
+
+        fn closed(&self, _: &Arc<Connection>) {
+            self.closed.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    struct Client {
+        application: Arc<Waiting>,
+        input: WriteHalf<DuplexStream>,
+        output: tokio::io::Lines<BufReader<ReadHalf<DuplexStream>>>,
+        end: tokio::task::JoinHandle<End>,
+    }
+
+    impl Client {
+        async fn start(limits: Limits) -> Self {
+            let application = Arc::new(Waiting::default());
+            let (ours, theirs) = tokio::io::duplex(4096);
+            let (output, input) = split(ours);
+            let (server_input, server_output) = split(theirs);
+            let served = serve(Arc::clone(&application) as _, server_input, server_output, limits);
+            let end = tokio::spawn(served);
+            let output = BufReader::new(output).lines();
+            let mut client = Self { application, input, output, end };
+            client.request(0, "initialize", "{}").await;
+            client.next().await;
+            client
+        }
+
+        async fn send(&mut self, message: &str) {
+            let mut encoder = Encoder::new(Framing::Lines);
+            encoder.push(&[message]);
+            self.input.write_all(encoder.pending()).await.unwrap();
+        }
+
+        async fn request(&mut self, id: u32, method: &str, params: &str) {
+            self.send(&format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#
+            ))
+            .await;
+        }
+
+        async fn next(&mut self) -> Value {
+            let line = self.output.next_line().await.unwrap().unwrap();
+            serde_json::from_str(&line).unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn pending_calls_do_not_hold_up_what_settles_them() {
+        let mut client = Client::start(Limits::default()).await;
+        for id in 1..=8 {
+            client.request(id, "reminder/wait", "{}").await;
+        }
+        client.send(r#"{"jsonrpc":"2.0","method":"diagnostic/publish"}"#).await;
+        for id in 1..=8 {
+            assert_eq!(client.next().await["id"], id);
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_from_elsewhere_wakes_the_connection() {
+        let mut client = Client::start(Limits::default()).await;
+        client.request(1, "reminder/wait", "{}").await;
+        client.request(2, "session/list", r#"{"x":1}"#).await;
+        assert_eq!(client.next().await["result"], json!({"x": 1}));
+        assert_eq!(client.next().await["id"], 1);
+        client.request(3, "reminder/wait", "{}").await;
+        while client.application.waits.lock().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        client.application.settle();
+        assert_eq!(client.next().await["id"], 3);
+    }
+
+    #[tokio::test]
+    async fn the_daemon_speaks_of_its_own_accord_and_is_answered() {
+        let mut client = Client::start(Limits::default()).await;
+        let connection = client.application.connection.lock().clone().unwrap();
+        connection.peer().notify("reminderd/note", &json!({"a": 1})).unwrap();
+        let asked = connection.peer().request("reminder/compute", &json!({}));
+        assert_eq!(client.next().await["params"], json!({"a": 1}));
+        let id = client.next().await["id"].clone();
+        client
+            .send(&json!({"jsonrpc": "2.0", "id": id, "result": {"body": "b"}}).to_string())
+            .await;
+        assert_eq!(asked.await, Ok(json!({"body": "b"})));
+    }
+
+    #[tokio::test]
+    async fn slow_calls_go_on_while_the_client_does_not_read() {
+        let limits = Limits { output_bytes: 8192, ..Limits::default() };
+        let mut client = Client::start(limits).await;
+        client.request(1, "reminder/wait", "{}").await;
+        let params = format!(r#"{{"x":"{}"}}"#, "y".repeat(20_000));
+        // Settles the wait, and fills the output beyond what may wait.
+        client.request(2, "session/list", &params).await;
+        client.request(3, "reminder/wait", "{}").await;
+        client.request(4, "session/list", "{}").await;
+        for id in [2, 1, 4, 3] {
+            assert_eq!(client.next().await["id"], id);
+        }
+    }
+
+    #[tokio::test]
+    async fn the_end_of_input_drops_what_is_pending() {
+        let mut client = Client::start(Limits::default()).await;
+        client.request(1, "reminder/wait", "{}").await;
+        client.request(2, "shutdown", "{}").await;
+        assert_eq!(client.next().await["id"], 2);
+        client.input.shutdown().await.unwrap();
+        assert_eq!(client.end.await.unwrap().status(), 0);
+        assert_eq!(client.application.closed.load(Ordering::Relaxed), 1);
+        assert!(client.application.waits.lock()[0].is_closed());
+        assert_eq!(client.output.next_line().await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn an_abandoned_connection_is_closed_too() {
+        let client = Client::start(Limits::default()).await;
+        client.end.abort();
+        drop(client.end.await);
+        assert_eq!(client.application.closed.load(Ordering::Relaxed), 1);
+    }
+}

@@ -120,9 +120,12 @@ fn a_message_that_is_not_json_is_refused_and_the_stream_goes_on() {
             assert_eq!(daemon.expect_refusal(), code, "{text}");
             list(&mut daemon);
         }
-        daemon.send_bytes(
-            &framing.frame("\u{1}").iter().map(|byte| byte | 0x80).take(0).collect::<Vec<_>>(),
-        );
+        let mut not_text = framing.frame(r#"{"a":"?"}"#);
+        for byte in &mut not_text {
+            *byte = if *byte == b'?' { 0xFF } else { *byte };
+        }
+        daemon.send_bytes(&not_text);
+        assert_eq!(daemon.expect_refusal(), -32700);
         list(&mut daemon);
     }
 }
@@ -322,6 +325,23 @@ fn an_announced_length_costs_nothing() {
     daemon.close_input();
     assert!(daemon.memory_peak_bytes() - before_bytes < 1 << 20);
     assert_eq!(daemon.expect_exit(), 1);
+}
+
+#[test]
+fn deep_nesting_costs_no_stack() {
+    for framing in Framing::ALL {
+        let mut daemon = Daemon::initialized(framing);
+        let nested = "[".repeat(1_000_000) + &"]".repeat(1_000_000);
+        daemon.send_text(&format!(
+            r#"{{"jsonrpc":"2.0","id":"deep","method":"no/such","params":{{"x":{nested}}}}}"#
+        ));
+        assert_eq!(daemon.expect_answer(&json!("deep"))["error"]["code"], -32601);
+        daemon.send_text(&nested);
+        assert_eq!(daemon.expect_refusal(), -32600);
+        daemon.send_text(&"[".repeat(1_000_000));
+        assert_eq!(daemon.expect_refusal(), -32700);
+        list(&mut daemon);
+    }
 }
 
 /// A stream of every kind of message, and where its messages end.

@@ -126,6 +126,7 @@ pub struct Daemon {
     status: Option<ExitStatus>,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a test reads better with `json!` as it is")]
 impl Daemon {
     /// A daemon that was initialized.
     pub fn initialized(framing: Framing) -> Self {
@@ -221,8 +222,8 @@ impl Daemon {
     /// Starts to read.
     pub fn read_on(&mut self) {
         let Some(output) = self.output.take() else { return };
-        let (sender, receiver) = channel();
-        self.received = Some(receiver);
+        let (sender, incoming) = channel();
+        self.received = Some(incoming);
         let framing = self.framing;
         let traffic = Arc::clone(&self.traffic);
         thread::spawn(move || {
