@@ -81,7 +81,8 @@ pub struct WireType {
 }
 
 impl WireType {
-    const fn of<T: JsonSchema + Serialize + DeserializeOwned>(name: &'static str) -> Self {
+    /// The type `T`, under a name.
+    pub const fn of<T: JsonSchema + Serialize + DeserializeOwned>(name: &'static str) -> Self {
         Self {
             name,
             schema: SchemaGenerator::subschema_for::<T>,

@@ -214,7 +214,7 @@ impl Session {
     pub fn stage(
         &mut self,
         at: Millis,
-        request: WaitRequest,
+        request: &WaitRequest,
         material: Material,
     ) -> Result<Staged, Refusal> {
         let path = request.scope.clone();
@@ -237,7 +237,7 @@ impl Session {
             self.apply(at, &path, Event::HistoryReported { records: records.clone() })?;
         }
         if self.awaits_receipt(self.scope(&path)?) {
-            return Ok(Staged::Ready(Box::new(self.offer_nothing(&path, &request, material, at))));
+            return Ok(Staged::Ready(Box::new(self.offer_nothing(&path, request, material, at))));
         }
         self.expire(&path, Expiry::Superseded, |_| true);
         let scope = self.scope(&path)?;
@@ -248,7 +248,7 @@ impl Session {
         }
         let wait = self.next_serial();
         let whom = asks.iter().map(|(_, ask)| ask.clone()).collect();
-        let prepared = Self::prepare(wait, &request, material, chosen, asks);
+        let prepared = Self::prepare(wait, request, material, chosen, asks);
         self.scope_mut(&path)?.tokens.preparing = Some(prepared);
         Ok(Staged::Asking { wait, asks: whom })
     }

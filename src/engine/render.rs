@@ -89,7 +89,7 @@ impl Size {
     /// longer in any unit, so the sum is an upper bound and exact for harmless text.
     pub fn of_body(form: Form, body: &str, first: bool) -> Self {
         let around = match (form, first) {
-            (Form::Blocks, true) | (Form::Block, true) => "<system-reminder>\n\n</system-reminder>",
+            (Form::Blocks | Form::Block, true) => "<system-reminder>\n\n</system-reminder>",
             (Form::Blocks, false) => "<system-reminder>\n\n</system-reminder>\n",
             (Form::Block | Form::Plain, false) => "\n\n",
             (Form::Plain, true) => "",

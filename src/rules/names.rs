@@ -21,8 +21,8 @@ struct Names<'a> {
     agent: Option<&'a str>,
     pools: BTreeMap<&'a str, Vec<&'a str>>,
     /// The names that came or went, in templates of pools alone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    names: Option<&'a [String]>,
+    #[serde(rename = "names", skip_serializing_if = "Option::is_none")]
+    changed: Option<&'a [String]>,
 }
 
 #[derive(Debug, Serialize)]
@@ -39,8 +39,9 @@ struct Task<'a> {
     owner: &'a str,
 }
 
-/// The context of a template. `names` are those that came to or went from a pool.
-pub fn context(view: &View<'_>, names: Option<&[String]>) -> minijinja::Value {
+/// The context of a template. `changed` are the names that came to or
+/// went from a pool.
+pub fn context(view: &View<'_>, changed: Option<&[String]>) -> minijinja::Value {
     let facts = view.facts;
     let known = view.scope.facts.pools.iter().filter(|(_, pool)| pool.known);
     minijinja::Value::from(minijinja::value::Serde(Names {
@@ -68,7 +69,7 @@ pub fn context(view: &View<'_>, names: Option<&[String]>) -> minijinja::Value {
         pools: known
             .map(|(name, pool)| (name.as_str(), pool.names.keys().map(String::as_str).collect()))
             .collect(),
-        names,
+        changed,
     }))
 }
 

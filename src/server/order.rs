@@ -629,21 +629,27 @@ impl Future for Running {
 mod tests {
     use futures_util::FutureExt;
     use futures_util::task::noop_waker;
+    use reminderd_protocol::methods::WireType;
     use serde_json::{Value, json};
     use tokio::sync::oneshot;
 
     use super::super::framing::{Decoder, Frame, Framing};
     use super::*;
 
+    const fn row(name: &'static str, kind: MethodKind) -> Method {
+        let params = WireType::of::<Value>("Value");
+        Method { name, kind, since: 1, params, result: None }
+    }
+
     static TABLE: &[Method] = &[
-        Method { name: "now", kind: MethodKind::Request, since: 1 },
-        Method { name: "later", kind: MethodKind::Request, since: 1 },
-        Method { name: "panic", kind: MethodKind::Request, since: 1 },
-        Method { name: "panic/later", kind: MethodKind::Request, since: 1 },
-        Method { name: "event", kind: MethodKind::Event, since: 1 },
-        Method { name: "event/panic", kind: MethodKind::Event, since: 1 },
-        Method { name: "event/later", kind: MethodKind::Event, since: 1 },
-        Method { name: "ask", kind: MethodKind::ServerRequest, since: 1 },
+        row("now", MethodKind::Request),
+        row("later", MethodKind::Request),
+        row("panic", MethodKind::Request),
+        row("panic/later", MethodKind::Request),
+        row("event", MethodKind::Event),
+        row("event/panic", MethodKind::Event),
+        row("event/later", MethodKind::Event),
+        row("ask", MethodKind::ServerRequest),
     ];
 
     fn find_in_table(name: &str) -> Option<&'static Method> {

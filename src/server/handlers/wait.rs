@@ -46,7 +46,7 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
 
     let mut session = slot.lock();
     let staged =
-        session.stage(now, request, material).map_err(|refusal| convert::error(&refusal))?;
+        session.stage(now, &request, material).map_err(|refusal| convert::error(&refusal))?;
     let (wait, asks) = match staged {
         Staged::Ready(delivery) => {
             let answer = delivered(&mut session, call.connection, now, *delivery, auto_commit);
