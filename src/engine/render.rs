@@ -246,12 +246,13 @@ fn next_opening(text: &str, from: usize) -> Option<(usize, usize)> {
 }
 
 /// The end of the tag's letters if they, and nothing else that is a letter or digit, come next.
-/// A further bracket ends the search, so that the whole text is looked at once.
+/// A further bracket ends the search, so that the whole text is looked at once; so does `[`, which
+/// stands where a tag was made harmless, so that doing it twice is doing it once.
 fn tag_letters_end(text: &str) -> Option<usize> {
     let mut wanted = TAG_LETTERS.iter();
     let mut next = wanted.next();
     for (at, c) in text.char_indices() {
-        if matches!(c, '<' | '>') {
+        if matches!(c, '<' | '>' | '[') {
             return None;
         }
         let Some(letter) = letter(c) else { continue };
