@@ -225,11 +225,9 @@ impl Session {
             return Err(Refusal::new(
                 RefusalKind::NotReady,
                 format!(
-                    "{} of {path} still open ({call:?} is one): send tool/end for each, then wait",
-                    match scope.calls.len() {
-                        1 => "1 tool call is".to_owned(),
-                        count => format!("{count} tool calls are"),
-                    }
+                    "{path} has {} open tool calls, {call:?} is one: send tool/end for each, then \
+                     wait",
+                    scope.calls.len()
                 ),
             ));
         }
