@@ -9,6 +9,8 @@ use crate::engine::{Material, Millis};
 
 /// Where a deterministic daemon's clock starts: 2026-01-01T00:00:00Z.
 const EPOCH: Millis = 1_767_225_600_000;
+/// Bytes of randomness in a token.
+const TOKEN_BYTES: usize = 16;
 
 /// The time and the randomness of a daemon.
 #[derive(Debug)]
@@ -64,8 +66,17 @@ impl Surroundings {
                 bytes.copy_from_slice(&hash.as_bytes()[..24]);
             }
         }
-        let (token, record) = bytes.split_at(16);
+        let (token, record) = bytes.split_at(TOKEN_BYTES);
         Ok(Material { token: format!("{}.{tag:016x}", hex(token)), record: hex(record) })
+    }
+
+    /// Whether a text has the form of a token that a daemon gave.
+    pub fn is_token(text: &str) -> bool {
+        let is_hex = |part: &str, length| {
+            part.len() == length && part.bytes().all(|byte| byte.is_ascii_hexdigit())
+        };
+        text.split_once('.')
+            .is_some_and(|(token, tag)| is_hex(token, TOKEN_BYTES * 2) && is_hex(tag, 16))
     }
 }
 

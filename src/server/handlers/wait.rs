@@ -15,9 +15,12 @@ use reminderd_protocol::wait::{
 use serde::Deserialize as _;
 
 use super::{Call, answer, convert, internal};
-use crate::engine::{Ask, Delivery, Millis, Problem, Receipt, ScopePath, Serial, Session, Staged};
+use crate::engine::{
+    Ask, Delivery, Millis, Problem, Receipt, Refusal, RefusalKind, ScopePath, Serial, Session,
+    Staged, short_name,
+};
 use crate::server::daemon::{Daemon, Slot};
-use crate::server::{Answer, Connection, Outcome, Peer};
+use crate::server::{Answer, Connection, Outcome, Peer, Surroundings};
 
 /// How long the slow parts of a WAIT may take unless the client says otherwise, in milliseconds.
 const DEADLINE: u64 = 2000;
@@ -158,14 +161,15 @@ pub fn commit(call: &Call<'_>) -> Outcome {
         let slot = of_token(call.daemon, &params.token)?;
         let mut session = slot.lock();
         let placement = match (params.placement, params.record) {
-            (placement, Some(false)) => Some(
-                format!("{} (no record kept)", placement.unwrap_or_default()).trim().to_owned(),
-            ),
+            (placement, Some(false)) => {
+                let place = placement.unwrap_or_default();
+                Some(format!("{place} (no record kept)").trim().to_owned())
+            }
             (placement, _) => placement,
         };
         let receipt = session
             .commit(call.daemon.now(), &params.token, params.entries.as_deref(), placement)
-            .map_err(|refusal| convert::error(&refusal))?;
+            .map_err(|refusal| token_error(&refusal, &params.token))?;
         drop(session.take_lines());
         let Receipt { record, committed, held, already } = receipt;
         let record = record.as_ref().map(convert::wire_record);
@@ -177,22 +181,51 @@ pub fn commit(call: &Call<'_>) -> Outcome {
 /// `reminder/release`
 pub fn release(call: &Call<'_>) -> Outcome {
     let released = call.params().and_then(|params: ReleaseParams| {
-        let slot = of_token(call.daemon, &params.token)?;
-        let mut session = slot.lock();
-        let released =
-            session.release(&params.token).map_err(|refusal| convert::error(&refusal))?;
-        answer(&ReleaseResult { released })
+        let released = of_token(call.daemon, &params.token).and_then(|slot| {
+            slot.lock()
+                .release(&params.token)
+                .map_err(|refusal| token_error(&refusal, &params.token))
+        });
+        match released {
+            // A token of a session that is gone is not open: that is all a release asks.
+            Err(error) if error.code == ErrorKind::TokenExpired.code() => {
+                answer(&ReleaseResult { released: false })
+            }
+            released => answer(&ReleaseResult { released: released? }),
+        }
     });
     Outcome::Now(released)
 }
 
-/// The session of a token, or what to do about one that nobody was given.
+/// The session of a token, or what to do about one that nobody was given or whose session is gone.
 fn of_token(daemon: &Daemon, token: &str) -> Result<Arc<Slot>, ErrorObject> {
-    daemon.slot_of_token(token).ok_or_else(|| {
-        let shown = crate::engine::short_name(token, 64);
-        ErrorObject::new(
-            ErrorKind::UnknownToken,
-            format!("token {shown:?} is unknown: use the token of the newest reminder/wait"),
-        )
+    daemon.slot_of_token(token).ok_or_else(|| match Surroundings::is_token(token) {
+        true => gone(token),
+        false => {
+            let shown = short_name(token, 64);
+            ErrorObject::new(
+                ErrorKind::UnknownToken,
+                format!("token {shown:?} is unknown: use the token of the newest reminder/wait"),
+            )
+        }
     })
+}
+
+/// What a token that looks like one of ours, but that its session does not know, comes from: the
+/// session was closed, its daemon ended, or the token is so old that it was forgotten.
+fn token_error(refusal: &Refusal, token: &str) -> ErrorObject {
+    if refusal.kind == RefusalKind::UnknownToken && Surroundings::is_token(token) {
+        return gone(token);
+    }
+    convert::error(refusal)
+}
+
+fn gone(token: &str) -> ErrorObject {
+    ErrorObject::new(
+        ErrorKind::TokenExpired,
+        format!(
+            "token {token} is of a session or daemon that is gone, and nothing was told with it \
+             (send reminder/wait again)"
+        ),
+    )
 }
