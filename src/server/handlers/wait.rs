@@ -199,15 +199,15 @@ pub fn release(call: &Call<'_>) -> Outcome {
 
 /// The session of a token, or what to do about one that nobody was given or whose session is gone.
 fn of_token(daemon: &Daemon, token: &str) -> Result<Arc<Slot>, ErrorObject> {
-    daemon.slot_of_token(token).ok_or_else(|| match Surroundings::is_token(token) {
-        true => gone(token),
-        false => {
-            let shown = short_name(token, 64);
-            ErrorObject::new(
-                ErrorKind::UnknownToken,
-                format!("token {shown:?} is unknown: use the token of the newest reminder/wait"),
-            )
+    daemon.slot_of_token(token).ok_or_else(|| {
+        if Surroundings::is_token(token) {
+            return gone(token);
         }
+        let shown = short_name(token, 64);
+        ErrorObject::new(
+            ErrorKind::UnknownToken,
+            format!("token {shown:?} is unknown: use the token of the newest reminder/wait"),
+        )
     })
 }
 
