@@ -1,10 +1,11 @@
 //! `reminderd` owns the system reminders of LLM coding agents.
 //!
 //! The modules in reading order: the [`engine`] decides what is told and remembers what was;
-//! [`reminders`] are the kinds it knows, [`rules`] those that users write themselves; the
-//! [`server`] speaks the protocol; the [`cli`] is for people.
+//! [`reminders`] are the kinds it knows, [`rules`] those that users write themselves; [`files`]
+//! looks at the disk; the [`server`] speaks the protocol; the [`cli`] is for people.
 
 pub mod engine;
+pub mod files;
 pub mod reminders;
 pub mod rules;
 pub mod server;

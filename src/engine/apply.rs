@@ -3,13 +3,19 @@
 
 use std::collections::BTreeSet;
 
-use super::event::{Applied, Audience, Definition, Event, Opening, Retained, Switch, Switches};
-use super::facts::{WriteMark, too_many};
+use super::delivery::{Candidate, Outcome, Seam};
+use super::event::{
+    Applied, Audience, Charge, Definition, Event, Opening, Retained, Switch, Switches,
+};
+use super::facts::{
+    Fork, Goal, HookOutcome, PlanState, ScopeFacts, SessionFacts, WAITING_MAX, Worktree, too_many,
+};
 use super::ledger::{Delivered, Line, Loss, Millis};
-use super::queue::{Acknowledged, Pending, Staged, TurnEvent};
+use super::queue::{Acknowledged, HookContext, PENDING_MAX, Pending, Staged, TurnEvent};
 use super::refusal::{Refusal, RefusalKind};
-use super::reminder::member;
+use super::reminder::{Findings, member};
 use super::scope::{Member, Scope, ScopePath, Source, Turn};
+use super::tasks::WriteMark;
 use super::token::Expiry;
 use super::{Session, SettleOutcome, TurnOutcome};
 
@@ -17,6 +23,8 @@ use super::{Session, SettleOutcome, TurnOutcome};
 const AGENTS_MAX: usize = 10_000;
 /// Reminders that a roster holds at most.
 const ROSTER_MAX: usize = 1_000;
+/// Directories of reads whose instructions wait to be looked at, at most.
+const READS_MAX: usize = 10_000;
 /// Tool calls of a scope that are open at most.
 const CALLS_MAX: usize = 10_000;
 
@@ -80,6 +88,63 @@ impl Session {
         Ok(opened)
     }
 
+    /// A session that goes on from this one: history up to a record, tasks, mode, plan, sections,
+    /// pools and the root's roster; never what waits in queues, turns, agents, or the goal.
+    /// `report` waits in its FIFO.
+    pub fn fork(
+        &self,
+        into: &str,
+        through: Option<&str>,
+        worktree: Option<Worktree>,
+        report: Option<String>,
+    ) -> Result<Self, Refusal> {
+        let root = self.scope(&ScopePath::ROOT)?;
+        let last = match through {
+            None => None,
+            Some(id) => Some(root.history.position(id).ok_or_else(|| {
+                Refusal::new(
+                    RefusalKind::BadRecord,
+                    format!("cannot fork through record {id:?}: the root was never told it"),
+                )
+            })?),
+        };
+        let mut forked = Self::new(self.kit, into);
+        forked.root = worktree.as_ref().map(|it| it.directory.clone()).or(self.root.clone());
+        forked.profile = self.profile;
+        forked.trusted = self.trusted;
+        forked.host = self.host.clone();
+        forked.for_agents.clone_from(&self.for_agents);
+        forked.switches.clone_from(&self.switches);
+        forked.ancestors.clone_from(&self.ancestors);
+        forked.ancestors.push(self.id.clone());
+        forked.facts = SessionFacts {
+            goal: None,
+            mode_override: None,
+            fork: Some(Fork { source: self.id.clone(), worktree }),
+            ..self.facts.clone()
+        };
+        let mut facts = ScopeFacts {
+            pools: root.facts.pools.clone(),
+            sections: root.facts.sections.clone(),
+            named: root.facts.named.clone(),
+            contents: root.facts.contents.clone(),
+            ..ScopeFacts::default()
+        };
+        facts.recoveries = root.facts.recoveries;
+        let scope = forked.scope_mut(&ScopePath::ROOT)?;
+        scope.roster.clone_from(&root.roster);
+        scope.history = root.history.through(last);
+        scope.turns_ended = root.turns_ended + u64::from(root.turn.is_some());
+        (scope.requests, scope.prompts) = (root.requests, root.prompts);
+        scope.facts = facts;
+        if let Some(body) = report {
+            let serial = forked.next_serial();
+            let name = Some("fork-report".to_owned());
+            forked.fifo.push(Pending { serial, name, body, tells: None })?;
+        }
+        Ok(forked)
+    }
+
     /// Takes the records that the client's history holds as what is held: theirs stand, and one
     /// whose commit was lost counts as told.
     fn adopt(&mut self, at: Millis, records: &[super::Record]) -> Result<Opened, Refusal> {
@@ -87,7 +152,7 @@ impl Session {
         for record in records {
             let reason = if !record.is_whole(self.kit.digest) {
                 Some("its digest does not fit its content".to_owned())
-            } else if record.session != self.id {
+            } else if record.session != self.id && !self.ancestors.contains(&record.session) {
                 Some(format!("it belongs to session {:?}", record.session))
             } else if !record.agent.is_root() {
                 Some(format!("it belongs to agent {}", record.agent))
@@ -118,7 +183,20 @@ impl Session {
             }
         }
         self.history_holds(&ScopePath::ROOT, &opened.accepted)?;
+        self.continued_episode = self.episode_in_history();
         Ok(opened)
+    }
+
+    /// The planning episode in which the conversation was when its newest record was made: one that
+    /// told of the plan, and nothing of the mode after it.
+    fn episode_in_history(&self) -> Option<String> {
+        let held = self.scopes[&ScopePath::ROOT].history.records().iter().rev();
+        let mut entries = held
+            .filter(|delivered| delivered.lost.is_none())
+            .flat_map(|delivered| delivered.record.entries.iter().rev());
+        let last = entries
+            .find(|entry| matches!(entry.kind.as_str(), "plan-mode" | "mode-constraints"))?;
+        (last.kind == "plan-mode").then(|| last.marks.first().cloned()).flatten()
     }
 
     /// Something happened on a scope.
@@ -128,14 +206,20 @@ impl Session {
         path: &ScopePath,
         event: Event,
     ) -> Result<Applied, Refusal> {
-        let applied = self.take_effect(path, &event)?;
+        let serial = self.serial;
+        let applied = self.take_effect(at, path, &event)?;
         if event.is_durable() {
-            self.lines.push(Line::Reported { at, scope: path.clone(), event });
+            self.lines.push(Line::Reported { at, serial, scope: path.clone(), event });
         }
         Ok(applied)
     }
 
-    fn take_effect(&mut self, path: &ScopePath, event: &Event) -> Result<Applied, Refusal> {
+    fn take_effect(
+        &mut self,
+        at: Millis,
+        path: &ScopePath,
+        event: &Event,
+    ) -> Result<Applied, Refusal> {
         match event {
             Event::TurnBegan { turn } => self.begin_turn(path, turn)?,
             Event::TurnEnded { turn, outcome } => {
@@ -171,16 +255,9 @@ impl Session {
             Event::Compacted { .. }
             | Event::Rewound { .. }
             | Event::Cleared
-            | Event::HistoryReported { .. } => self.change_history(path, event)?,
-            Event::ModeSet(mode) => {
-                let name = Some(mode.name.clone());
-                if mode.overrides {
-                    self.facts.mode_override = name;
-                } else {
-                    self.facts.mode = name;
-                }
-            }
-            Event::PlanSet(plan) => self.facts.plan = plan.clone(),
+            | Event::HistoryReported { .. } => self.change_history(at, path, event)?,
+            Event::ModeSet(_) | Event::PlanSet(_) => self.plan(event)?,
+            Event::GoalSet(_) | Event::GoalCharged(_) => self.charge(at, path, event)?,
             Event::TaskPut { task, reassigns } => {
                 self.scope(path)?;
                 self.facts.tasks.put(task.clone(), path, *reassigns)?;
@@ -204,6 +281,37 @@ impl Session {
             }
             Event::FactSet { name, value } => {
                 self.scope_mut(path)?.facts.set_fact(name, value)?;
+            }
+            Event::UsageReported(usage) => self.scope_mut(path)?.facts.usage = Some(*usage),
+            Event::SectionSet { section, content } => {
+                let digest = self.kit.digest;
+                let fingerprint = content.as_deref().map(|text| digest(text.as_bytes()));
+                let facts = &mut self.scope_mut(path)?.facts;
+                facts.set_section(section, content.as_deref(), fingerprint.unwrap_or_default())?;
+            }
+            Event::SkillsOffered(skills) => {
+                if skills.len() > WAITING_MAX {
+                    return Err(too_many("a scope's offered skills", WAITING_MAX, "offer fewer"));
+                }
+                self.scope_mut(path)?.facts.skills.clone_from(skills);
+            }
+            Event::Mentioned(_)
+            | Event::SkillAttached(_)
+            | Event::HookBlocked { .. }
+            | Event::JobEnded(_)
+            | Event::HookContext { .. } => self.note(path, event)?,
+            Event::PatchRevised { summary } => {
+                let root = self.scope(&ScopePath::ROOT)?;
+                let turn = root.turns_ended + u64::from(root.turn.is_some());
+                self.facts.revise(summary, turn);
+            }
+            Event::VerifierStarted => self.facts.plan.verification_pending = false,
+            Event::DateSet { date } => {
+                let first = self.facts.date.take().map_or_else(|| date.clone(), |(_, first)| first);
+                self.facts.date = Some((date.clone(), first));
+            }
+            Event::Touched { path: file, wrote, whole } => {
+                self.touch(path, file, *wrote, *whole)?
             }
             Event::Skipped { what } => *self.skipped.entry(what.clone()).or_default() += 1,
         }
@@ -230,15 +338,35 @@ impl Session {
         Ok(())
     }
 
-    /// The turn is over: its undelivered events, staged entries and open calls are gone.
-    fn end_turn(&mut self, path: &ScopePath, _outcome: TurnOutcome) -> Result<(), Refusal> {
+    /// The turn is over: its undelivered events, staged entries and open calls are gone. A root
+    /// turn that was cancelled after something went out leaves effects that may be partial.
+    fn end_turn(&mut self, path: &ScopePath, outcome: TurnOutcome) -> Result<(), Refusal> {
         self.expire(path, Expiry::TurnEnded, |_| true);
         let scope = self.scope_mut(path)?;
-        if scope.turn.take().is_some() {
+        if let Some(turn) = scope.turn.take() {
             scope.turns_ended += 1;
+            let partial = outcome == TurnOutcome::Cancelled && turn.committed > 0;
+            scope.facts.recoveries += u64::from(partial && path.is_root());
         }
         scope.queue.end_turn();
+        scope.facts.end_turn();
         scope.calls.clear();
+        Ok(())
+    }
+
+    /// A session that was restored: a turn that was open when its process died has ended, and its
+    /// effects may be partial. Its id may be used again.
+    pub(super) fn resume_cold(&mut self) -> Result<(), Refusal> {
+        let paths: Vec<_> = self.scopes.keys().cloned().collect();
+        for path in paths {
+            let scope = self.scope_mut(&path)?;
+            if let Some(turn) = &scope.turn {
+                let id = turn.id.clone();
+                scope.used_turns.remove(&id);
+                scope.facts.recoveries += 1;
+                self.end_turn(&path, TurnOutcome::Abandoned)?;
+            }
+        }
         Ok(())
     }
 
@@ -302,6 +430,199 @@ impl Session {
         Ok(())
     }
 
+    // Modes, plans, goals
+
+    fn plan(&mut self, event: &Event) -> Result<(), Refusal> {
+        let was_planning = self.facts.is_planning();
+        match event {
+            Event::ModeSet(mode) if mode.overrides => {
+                self.facts.mode_override = Some((self.next_serial(), mode.name.clone()));
+            }
+            Event::ModeSet(mode) => self.facts.mode = Some(mode.name.clone()),
+            Event::PlanSet(plan) => {
+                if plan.state == PlanState::Accepted && self.facts.plan.state != PlanState::Accepted
+                {
+                    let root = self.scope(&ScopePath::ROOT)?;
+                    self.facts.plan_accepted_in = root.turns_ended + u64::from(root.turn.is_some());
+                }
+                self.facts.plan = plan.clone();
+            }
+            _ => unreachable!("only modes and plans come here"),
+        }
+        let continued = self.continued_episode.take();
+        self.facts.name_episode(was_planning, continued);
+        Ok(())
+    }
+
+    fn charge(&mut self, at: Millis, path: &ScopePath, event: &Event) -> Result<(), Refusal> {
+        self.scope(path)?;
+        match event {
+            Event::GoalSet(None) => self.facts.goal = None,
+            Event::GoalSet(Some(report)) => match &mut self.facts.goal {
+                Some(goal) if goal.report.id == report.id => goal.report = report.clone(),
+                goal => {
+                    *goal =
+                        Some(Goal { report: report.clone(), first_budget: report.budget, used: 0 });
+                }
+            },
+            Event::GoalCharged(charge) => {
+                let Some(goal) = &mut self.facts.goal else {
+                    return Err(Refusal::invalid(
+                        "no goal is set: send goal/set before goal/charge",
+                    ));
+                };
+                goal.used = match charge {
+                    Charge::Total(used) => *used,
+                    Charge::Delta(delta) => goal.used.saturating_add(*delta),
+                };
+                self.scope_mut(path)?.facts.charged = true;
+            }
+            _ => unreachable!("only goals come here"),
+        }
+        if self.scope(&ScopePath::ROOT)?.turn.is_none() {
+            self.speak_through_fifo(at, "goal-budget")?;
+        }
+        Ok(())
+    }
+
+    /// What a kind of the root would say now waits in the FIFO, where no turn is open to tell it
+    /// in. Where the FIFO is full the kind says it itself at the next WAIT.
+    fn speak_through_fifo(&mut self, at: Millis, kind: &str) -> Result<bool, Refusal> {
+        let root = self.scope(&ScopePath::ROOT)?;
+        let Some(member) = root.roster.iter().find(|member| member.definition.kind == kind) else {
+            return Ok(false);
+        };
+        let Outcome::Speaks(candidates) =
+            self.outcome(root, member, 0, self.moment(root, Seam::Unsaid, at), &Findings::new())
+        else {
+            return Ok(false);
+        };
+        let waiting: Vec<_> = candidates.into_iter().map(Candidate::into_pending).collect();
+        if self.fifo.len() + waiting.len() > PENDING_MAX {
+            return Ok(false);
+        }
+        for (body, tells) in waiting {
+            let serial = self.next_serial();
+            let name = Some(kind.to_owned());
+            self.fifo.push(Pending { serial, name, body, tells: Some(tells) })?;
+        }
+        Ok(true)
+    }
+
+    /// A compaction drops the contents of files from history, unless it retained everything.
+    fn drop_contents(&mut self, at: Millis, path: &ScopePath, all: bool) -> Result<(), Refusal> {
+        if all {
+            return Ok(());
+        }
+        let scope = self.scope_mut(path)?;
+        let dropped = std::mem::take(&mut scope.facts.contents);
+        if dropped.is_empty() {
+            return Ok(());
+        }
+        scope.facts.dropped.extend(dropped);
+        if path.is_root()
+            && scope.turn.is_none()
+            && self.speak_through_fifo(at, "compacted-files")?
+        {
+            self.scope_mut(path)?.facts.dropped.clear();
+        }
+        Ok(())
+    }
+
+    // What waits to be told
+
+    fn note(&mut self, path: &ScopePath, event: &Event) -> Result<(), Refusal> {
+        let serial = self.next_serial();
+        let full = |what: &str| {
+            Err(too_many(what, WAITING_MAX, "commit a WAIT first, then send this again"))
+        };
+        if let Event::HookContext { event, body, accepted } = event {
+            // What rides in the prompt text already is consumed at once.
+            if !accepted {
+                if self.hook_contexts.len() >= WAITING_MAX {
+                    return full("the contexts of hooks that wait");
+                }
+                let (event, body) = (event.clone(), spoken(body)?);
+                self.hook_contexts.push(HookContext { serial, event, body });
+            }
+            return Ok(());
+        }
+        let scope = self.scope_mut(path)?;
+        if let Event::JobEnded(job) = event {
+            if scope.facts.jobs.len() >= WAITING_MAX {
+                return full("the ended jobs that wait");
+            }
+            // The same end of a job, sent twice, is one.
+            if !scope.facts.ended.insert((job.job.clone(), job.state.clone())) {
+                return Ok(());
+            }
+            scope.facts.jobs.push((serial, job.clone()));
+            return Ok(());
+        }
+        scope.running()?;
+        scope.open_turn(None)?;
+        let facts = &mut scope.facts;
+        match event {
+            Event::Mentioned(mention) => {
+                if facts.mentions.len() >= WAITING_MAX {
+                    return full("the mentions of a turn");
+                }
+                facts.mentions.retain(|(_, known)| {
+                    known.kind != mention.kind
+                        || known.target != mention.target
+                        || known.range != mention.range
+                });
+                facts.mentions.push((serial, mention.clone()));
+            }
+            Event::SkillAttached(skills) => {
+                for skill in skills {
+                    if facts.attached.len() >= WAITING_MAX {
+                        return full("the attached skills of a turn");
+                    }
+                    // A dependency of two skills comes once, where it is needed first.
+                    if !facts.attached.iter().any(|(_, known)| known.name == skill.name) {
+                        facts.attached.push((serial, skill.clone()));
+                    }
+                }
+            }
+            Event::HookBlocked { event, reason } => {
+                facts.blocked.retain(|(_, known)| known.event != *event);
+                if facts.blocked.len() >= WAITING_MAX {
+                    return full("the hooks that blocked in a turn");
+                }
+                let outcome = HookOutcome { event: event.clone(), reason: reason.clone() };
+                facts.blocked.push((serial, outcome));
+            }
+            _ => unreachable!("only what waits comes here"),
+        }
+        Ok(())
+    }
+
+    fn touch(
+        &mut self,
+        path: &ScopePath,
+        file: &str,
+        wrote: bool,
+        whole: bool,
+    ) -> Result<(), Refusal> {
+        let serial = self.next_serial();
+        let scope = self.scope_mut(path)?;
+        scope.facts.touch(file, wrote)?;
+        if wrote {
+            return Ok(());
+        }
+        if let Some((directory, _)) = file.rsplit_once('/')
+            && (scope.facts.reads.contains_key(directory) || scope.facts.reads.len() < READS_MAX)
+        {
+            scope.facts.reads.insert(directory.to_owned(), serial);
+        }
+        if whole && scope.turn.is_some() && scope.facts.whole_reads.len() < WAITING_MAX {
+            scope.facts.whole_reads.retain(|(_, known)| known != file);
+            scope.facts.whole_reads.push((serial, file.to_owned()));
+        }
+        Ok(())
+    }
+
     // Queues
 
     fn queue(&mut self, path: &ScopePath, event: &Event) -> Result<Applied, Refusal> {
@@ -310,7 +631,7 @@ impl Session {
         match event {
             Event::Enqueued { name, body } => {
                 let body = spoken(body)?;
-                self.fifo.push(Pending { serial, name: name.clone(), body })?;
+                self.fifo.push(Pending { serial, name: name.clone(), body, tells: None })?;
             }
             Event::Observed { turn, key, entry_type, body } => {
                 let scope = self.scope_mut(path)?;
@@ -349,7 +670,12 @@ impl Session {
 
     // History
 
-    fn change_history(&mut self, path: &ScopePath, event: &Event) -> Result<(), Refusal> {
+    fn change_history(
+        &mut self,
+        at: Millis,
+        path: &ScopePath,
+        event: &Event,
+    ) -> Result<(), Refusal> {
         let history = &self.scope(path)?.history;
         let known = |id: &String| {
             if history.record(id).is_some() {
@@ -364,12 +690,17 @@ impl Session {
             ))
         };
         match event {
-            Event::Compacted { retained } => {
+            Event::Compacted { retained, native } => {
                 if let Retained::Records(ids) = retained {
                     ids.iter().try_for_each(known)?;
                 }
                 self.expire(path, Expiry::HistoryChanged, |_| true);
-                let history = &mut self.scope_mut(path)?.history;
+                self.drop_contents(at, path, *retained == Retained::All)?;
+                let scope = self.scope_mut(path)?;
+                // What was used is unknown until it is reported anew.
+                scope.facts.usage = None;
+                scope.native_compaction |= *native;
+                let history = &mut scope.history;
                 match retained {
                     Retained::All => {}
                     Retained::None => {

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use super::Session;
 use super::event::{Limit, Profile};
-use super::ledger::{Effect, Entry, Phase, Record, SilentEntry};
+use super::ledger::{Effect, Entry, Millis, Phase, Record, SilentEntry};
 use super::queue::{Acknowledged, Serial};
-use super::reminder::{Lane, Moment, Part, Proposal, Silence, Speech, View};
+use super::refusal::Refusal;
+use super::reminder::{Findings, Lane, Moment, Part, Proposal, Silence, Speech, View, Wanted};
 use super::render::{self, Form, Size};
 use super::scope::{Member, Scope, ScopePath};
 use super::token::{Offered, OpenWait, Waiter};
@@ -21,10 +22,26 @@ pub struct WaitRequest {
     pub turn: Option<String>,
     /// The records that the payload holds, if the client says so.
     pub history: Option<Vec<String>>,
+    /// Where in the conversation it stands, if the client says so.
+    pub seam: Seam,
     /// What fits.
     pub limit: Limit,
     /// The connection that waits.
     pub waiter: Waiter,
+}
+
+/// Where in the conversation a request stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Seam {
+    /// The client did not say: a turn's first request stands at the prompt.
+    #[default]
+    Unsaid,
+    /// At the end of the person's message.
+    Prompt,
+    /// Behind the complete results of tool calls.
+    Tools,
+    /// In a message of its own that goes on with the last one.
+    Continuation,
 }
 
 /// Randomness for one WAIT, given by the caller so that the engine stays the same for the same
@@ -51,12 +68,14 @@ pub struct Ask {
 pub enum Staged {
     /// Nothing slow is needed.
     Ready(Box<Delivery>),
-    /// Generators must be asked; `finish` takes their answers.
+    /// Something slow is needed first; `finish` takes it.
     Asking {
         /// Names this WAIT to `finish` and `abandon`.
         wait: Serial,
-        /// Whom to ask, in order.
+        /// Generators to ask, in order.
         asks: Vec<Ask>,
+        /// Files to look at.
+        wanted: Vec<Wanted>,
     },
 }
 
@@ -105,17 +124,69 @@ pub struct Delivery {
     pub problems: Vec<Problem>,
 }
 
-/// A WAIT that waits for generators: what was captured when it arrived, with holes.
+/// What a member of the roster needs before it can say what it would say.
+#[derive(Debug)]
+pub(super) enum Need {
+    /// The client's answer.
+    Answer(Ask),
+    /// What stands in files.
+    Files {
+        /// The member's id.
+        id: String,
+        /// The files.
+        wanted: Vec<Wanted>,
+    },
+}
+
+impl Need {
+    /// The files that are needed.
+    pub(super) fn into_wanted(self) -> Vec<Wanted> {
+        match self {
+            Self::Answer(_) => Vec::new(),
+            Self::Files { wanted, .. } => wanted,
+        }
+    }
+}
+
+/// A WAIT that waits for what is slow: what was captured when it arrived, with holes.
 #[derive(Debug)]
 pub struct Preparing {
-    /// Names it.
+    /// Names it, and is the last queued item that it sees.
     pub wait: Serial,
     /// The connection that waits.
     pub waiter: Waiter,
     material: Material,
+    seam: Seam,
     limit: Limit,
     chosen: Chosen,
-    asks: Vec<(usize, Ask)>,
+    needs: Vec<Need>,
+}
+
+impl Preparing {
+    pub(super) fn new(
+        wait: Serial,
+        request: &WaitRequest,
+        material: Material,
+        chosen: Chosen,
+        needs: Vec<Need>,
+    ) -> Self {
+        let WaitRequest { seam, limit, waiter, .. } = *request;
+        Self { wait, waiter, material, seam, limit, chosen, needs }
+    }
+
+    /// What is needed before it can be answered; `None` when nothing is.
+    pub(super) fn staged(&self) -> Option<Staged> {
+        let mut asks = Vec::new();
+        let mut wanted = Vec::new();
+        for need in &self.needs {
+            match need {
+                Need::Answer(ask) => asks.push(ask.clone()),
+                Need::Files { wanted: files, .. } => wanted.extend(files.iter().cloned()),
+            }
+        }
+        let needed = !asks.is_empty() || !wanted.is_empty();
+        needed.then_some(Staged::Asking { wait: self.wait, asks, wanted })
+    }
 }
 
 /// Something that may be told, before sizes are looked at.
@@ -132,6 +203,8 @@ pub(super) struct Candidate {
     parts: Vec<Part>,
     fingerprint: String,
     marks: Vec<String>,
+    /// Whether the conversation holds it already.
+    rides: bool,
 }
 
 /// What one member of the roster does at a WAIT.
@@ -140,6 +213,7 @@ pub(super) enum Outcome {
     Silent(Silence),
     Speaks(Vec<Candidate>),
     Asks { force: bool },
+    Reads(Vec<Wanted>),
     Fails(String),
 }
 
@@ -153,14 +227,16 @@ pub(super) struct Chosen {
 
 impl Session {
     /// The moment of a WAIT of this scope.
-    pub(super) fn moment(&self, scope: &Scope, at: super::Millis) -> Moment<'_> {
+    pub(super) fn moment(&self, scope: &Scope, seam: Seam, at: Millis) -> Moment<'_> {
         Moment {
             at,
             ordinals: scope.ordinals(),
             phase: scope.phase(),
+            seam,
             profile: self.profile,
             host: &self.host,
             digest: self.kit.digest,
+            until: self.serial,
         }
     }
 
@@ -183,6 +259,7 @@ impl Session {
         member: &Member,
         place: usize,
         moment: Moment<'_>,
+        findings: &Findings,
     ) -> Outcome {
         if !member.enabled {
             return Outcome::Silent(Silence::nothing("is switched off", "when switched on"));
@@ -193,15 +270,35 @@ impl Session {
                 "in the next turn",
             ));
         }
+        if self.host.native == Some(true)
+            && !scope.native_compaction
+            && !moment.is_prompt()
+            && !member.reminder.rides_seams()
+        {
+            return Outcome::Silent(Silence::nothing(
+                "a native host's roster is collected at the prompt only",
+                "at the next prompt",
+            ));
+        }
         let policy = member.reminder.policy();
         let spoken = scope.history.spoken(member.id(), moment.ordinals.turn);
         if let Err(withheld) = policy.gate(moment.ordinals, spoken) {
             return Outcome::Silent(Silence::Withheld(withheld));
         }
-        let view = View { facts: &self.facts, fifo: &self.fifo, scope, id: member.id(), moment };
+        let view = View {
+            facts: &self.facts,
+            root: self.root.as_deref(),
+            fifo: &self.fifo,
+            hook_contexts: &self.hook_contexts,
+            findings,
+            scope,
+            id: member.id(),
+            moment,
+        };
         let speeches = match member.reminder.propose(&view) {
             Proposal::Silent(silence) => return Outcome::Silent(silence),
             Proposal::Ask { force } => return Outcome::Asks { force },
+            Proposal::Read(wanted) => return Outcome::Reads(wanted),
             Proposal::Fail(message) => return Outcome::Fails(message),
             Proposal::Speak(speeches) => speeches,
         };
@@ -223,88 +320,82 @@ impl Session {
         }
     }
 
-    /// Everything that a WAIT of the scope would tell now, and the generators to ask first.
-    pub(super) fn choose(&self, scope: &Scope, moment: Moment<'_>) -> (Chosen, Vec<(usize, Ask)>) {
+    /// Everything that a WAIT of the scope would tell now, and what is needed first.
+    pub(super) fn choose(&self, scope: &Scope, moment: Moment<'_>) -> (Chosen, Vec<Need>) {
         let mut chosen = Chosen::default();
-        let mut asks = Vec::new();
+        let mut needs = Vec::new();
         for (place, member) in scope.roster.iter().enumerate() {
-            match self.outcome(scope, member, place, moment) {
+            let id = || member.id().to_owned();
+            match self.outcome(scope, member, place, moment, &Findings::new()) {
                 Outcome::Silent(_) => {}
                 Outcome::Speaks(candidates) => chosen.candidates.extend(candidates),
-                Outcome::Asks { force } => {
-                    asks.push((place, Ask { generator: member.id().to_owned(), force }));
-                }
-                Outcome::Fails(message) => {
-                    chosen.problems.push(Problem { id: member.id().to_owned(), message });
-                }
+                Outcome::Asks { force } => needs.push(Need::Answer(Ask { generator: id(), force })),
+                Outcome::Reads(wanted) => needs.push(Need::Files { id: id(), wanted }),
+                Outcome::Fails(message) => chosen.problems.push(Problem { id: id(), message }),
             }
         }
         chosen.candidates.extend(queued(scope, moment));
-        (chosen, asks)
+        (chosen, needs)
     }
 
-    /// Keeps what was captured until the generators have answered.
-    pub(super) fn prepare(
-        wait: Serial,
-        request: &WaitRequest,
-        material: Material,
-        chosen: Chosen,
-        asks: Vec<(usize, Ask)>,
-    ) -> Preparing {
-        Preparing { wait, waiter: request.waiter, material, limit: request.limit, chosen, asks }
-    }
-
-    /// Fills the holes of a prepared WAIT with what the generators answered. What one answered
-    /// earlier and was not told is still due (`configuration.md`, "First time").
+    /// Fills the holes of a prepared WAIT with what the generators answered and what stands in
+    /// files. What a generator answered earlier and was not told is still due
+    /// (`configuration.md`, "First time").
     pub(super) fn fill(
         &mut self,
         path: &ScopePath,
-        prepared: Preparing,
+        mut prepared: Preparing,
         answers: &BTreeMap<String, String>,
-        at: super::Millis,
-    ) -> Result<Delivery, super::Refusal> {
-        let Preparing { waiter, material, limit, mut chosen, asks, .. } = prepared;
-        let scope = self.scope_mut(path)?;
-        for (_, ask) in &asks {
-            if let Some(body) = answers.get(&ask.generator)
+        findings: &Findings,
+        at: Millis,
+    ) -> Result<Delivery, Refusal> {
+        let needs = std::mem::take(&mut prepared.needs);
+        let queue = &mut self.scope_mut(path)?.queue;
+        for need in &needs {
+            if let Need::Answer(Ask { generator, .. }) = need
+                && let Some(body) = answers.get(generator)
                 && !body.trim().is_empty()
             {
-                scope.queue.answer(&ask.generator, body.trim().to_owned());
+                queue.answer(generator, body.trim().to_owned());
             }
         }
         let scope = self.scope(path)?;
-        let moment = self.moment(scope, at);
-        for (place, ask) in asks {
-            // The roster may have changed while the generator was thinking.
-            let Some(member) = scope.roster.iter().find(|member| member.id() == ask.generator)
-            else {
+        let mut moment = self.moment(scope, prepared.seam, at);
+        moment.until = prepared.wait;
+        for need in needs {
+            let (Need::Answer(Ask { generator: id, .. }) | Need::Files { id, .. }) = &need;
+            // The roster may have changed in the meantime.
+            let members = scope.roster.iter().enumerate();
+            let Some((place, member)) = members.into_iter().find(|(_, one)| one.id() == *id) else {
                 continue;
             };
-            let Some(body) = scope.queue.answered(&ask.generator) else { continue };
-            let mut speech = Speech::new(ask.generator.clone(), body.to_owned());
-            speech.parts[0].effects.push(Effect::ForgetAnswer(ask.generator.clone()));
-            let candidate = Candidate::of(member, place, speech, moment);
-            let told = scope.history.told(member.id(), None);
-            let due = member.reminder.policy().due(told, &candidate.fingerprint, &[]);
-            if member.enabled && due.is_ok() {
-                chosen.candidates.push(candidate);
+            let outcome = match need {
+                Need::Answer(_) => answered(scope, member, place, moment),
+                Need::Files { .. } => self.outcome(scope, member, place, moment, findings),
+            };
+            match outcome {
+                Outcome::Speaks(candidates) => prepared.chosen.candidates.extend(candidates),
+                Outcome::Fails(message) => {
+                    prepared.chosen.problems.push(Problem { id: member.id().to_owned(), message });
+                }
+                // What could not be read in time stays eligible.
+                Outcome::Silent(_) | Outcome::Asks { .. } | Outcome::Reads(_) => {}
             }
         }
-        Ok(self.offer(path, waiter, material, limit, chosen, at))
+        Ok(self.offer(path, prepared, at))
     }
 
     /// Sorts, measures and offers: the last step of a WAIT, which opens its token.
-    pub(super) fn offer(
-        &mut self,
-        path: &ScopePath,
-        waiter: Waiter,
-        material: Material,
-        limit: Limit,
-        mut chosen: Chosen,
-        at: super::Millis,
-    ) -> Delivery {
+    pub(super) fn offer(&mut self, path: &ScopePath, prepared: Preparing, at: Millis) -> Delivery {
+        let Preparing { wait, waiter, material, seam, limit, mut chosen, .. } = prepared;
         let form = self.form();
-        let limit = limit.smaller(self.host.limit);
+        // What is too large for a native host's message goes whole as a continuation of the prompt.
+        let limit = match (self.host.native, seam) {
+            (Some(true), Seam::Continuation) => limit,
+            _ => limit.smaller(self.host.limit),
+        };
+        let ends = self.facts.mode_override.iter().filter(|_| path.is_root());
+        let ends = ends.map(|(set, _)| Effect::EndOverride(*set)).collect();
         let session = self.id.clone();
         let digest = self.kit.digest;
         let scope = self.scopes.get_mut(path).expect("a WAIT's scope is there until it is offered");
@@ -351,6 +442,13 @@ impl Session {
             form,
             offered,
             silent: chosen.silent,
+            ends,
+            looked_at: if scope.facts.reads.is_empty() {
+                Vec::new()
+            } else {
+                vec![Effect::TakeReads(wait)]
+            },
+            whole: delivery.held.is_empty(),
         };
         if !open.offered.is_empty() {
             let all: Vec<usize> = (0..open.offered.len()).collect();
@@ -364,6 +462,21 @@ impl Session {
         }
         scope.tokens.open.push(open);
         delivery
+    }
+}
+
+/// What a client's generator answered and is not told yet, as a candidate.
+fn answered(scope: &Scope, member: &Member, place: usize, moment: Moment<'_>) -> Outcome {
+    let id = member.id();
+    let Some(body) = scope.queue.answered(id).filter(|_| member.enabled) else {
+        return Outcome::Silent(Silence::nothing("the client had nothing to say", "when it has"));
+    };
+    let mut speech = Speech::new(id.to_owned(), body.to_owned());
+    speech.parts[0].effects.push(Effect::ForgetAnswer(id.to_owned()));
+    let candidate = Candidate::of(member, place, speech, moment);
+    match member.reminder.policy().due(scope.history.told(id, None), &candidate.fingerprint, &[]) {
+        Ok(()) => Outcome::Speaks(vec![candidate]),
+        Err(withheld) => Outcome::Silent(Silence::Withheld(withheld)),
     }
 }
 
@@ -385,8 +498,9 @@ pub(super) fn queued<'a>(
         kind: "staged".to_owned(),
         label: staged.label.clone().unwrap_or_else(|| staged.entry_type.clone()),
         fingerprint: digest(staged.body.as_bytes()),
-        parts: vec![Part { body: staged.body.clone(), effects: vec![Effect::Take(staged.serial)] }],
+        parts: vec![Part::taking(staged.body.clone(), staged.serial)],
         marks: Vec::new(),
+        rides: false,
     });
     let events = scope.queue.events().iter().map(move |event| Candidate {
         lane: Lane::Events,
@@ -397,15 +511,16 @@ pub(super) fn queued<'a>(
         kind: "turn-event".to_owned(),
         label: event.entry_type.clone(),
         fingerprint: digest(event.body.as_bytes()),
-        parts: vec![Part { body: event.body.clone(), effects: vec![Effect::Take(event.serial)] }],
+        parts: vec![Part::taking(event.body.clone(), event.serial)],
         marks: Vec::new(),
+        rides: false,
     });
     staged.chain(events).filter(move |_| collects)
 }
 
 impl Candidate {
     fn of(member: &Member, place: usize, speech: Speech, moment: Moment<'_>) -> Self {
-        let Speech { key, label, mut parts, fingerprint, marks, serial } = speech;
+        let Speech { key, label, mut parts, fingerprint, marks, serial, rides } = speech;
         parts.retain(|part| !part.body.trim().is_empty());
         let fingerprint = fingerprint.unwrap_or_else(|| match parts.as_slice() {
             [] => String::new(),
@@ -423,7 +538,13 @@ impl Candidate {
             parts,
             fingerprint,
             marks,
+            rides,
         }
+    }
+
+    /// Whether it is told without being said.
+    pub(super) fn rides(&self) -> bool {
+        self.rides
     }
 
     /// Whether it was observed during the turn, rather than staged.
@@ -436,6 +557,25 @@ impl Candidate {
         self.parts.iter().map(|part| render::estimate_tokens(&part.body)).sum()
     }
 
+    /// The body and what it tells, for a kind that speaks through the FIFO.
+    pub(super) fn into_pending(self) -> (String, SilentEntry) {
+        let bodies: Vec<&str> = self.parts.iter().map(|part| part.body.as_str()).collect();
+        let body = bodies.join("\n\n");
+        (body, self.into_silent().0)
+    }
+
+    /// What is told without being said, and what that consumes.
+    fn into_silent(self) -> (SilentEntry, Vec<Effect>) {
+        let entry = SilentEntry {
+            entry_type: self.entry_type,
+            key: self.key,
+            kind: self.kind,
+            fingerprint: self.fingerprint,
+            marks: self.marks,
+        };
+        (entry, self.parts.into_iter().flat_map(|part| part.effects).collect())
+    }
+
     /// What of it fits beside what is chosen already, and whether that is all. Never cuts a body:
     /// of several parts the leading ones may go alone.
     fn fit(self, id: String, form: Form, size: &mut Size, limit: Limit) -> (Option<Offered>, bool) {
@@ -443,6 +583,7 @@ impl Candidate {
         let count = self.parts.len();
         let mut bodies: Vec<String> = Vec::with_capacity(count);
         let mut effects = Vec::new();
+        let mut tells = Vec::new();
         let mut grown = *size;
         for part in self.parts {
             let body = render::neutralise(&part.body).into_owned();
@@ -457,6 +598,7 @@ impl Candidate {
             grown = grown.plus(added);
             bodies.push(body);
             effects.extend(part.effects);
+            tells.extend(part.tells);
         }
         let whole = bodies.len() == count;
         if bodies.is_empty() {
@@ -474,7 +616,7 @@ impl Candidate {
             fingerprint: self.fingerprint,
             marks: self.marks,
         };
-        (Some(Offered { entry, effects }), whole)
+        (Some(Offered { entry, effects, tells }), whole)
     }
 }
 
@@ -490,16 +632,21 @@ fn exceeds(size: Size, limit: Limit) -> bool {
 }
 
 impl Chosen {
-    /// Moves what rides in the prompt text out of the message; it is told by the same commit.
+    /// Moves what the conversation holds already, or what rides in the prompt text, out of the
+    /// message; it is told by the same commit.
     fn leave_out(&mut self, acknowledged: &[Acknowledged]) {
+        let held = self.candidates.extract_if(.., |candidate| candidate.rides);
+        self.silent.extend(held.map(Candidate::into_silent));
         for context in acknowledged {
             let rides = |candidate: &Candidate| {
                 (candidate.entry_type == context.reminder || candidate.kind == context.reminder)
                     && candidate.key == context.key
                     && context.fingerprint.as_ref().is_none_or(|f| *f == candidate.fingerprint)
             };
-            let riding: Vec<_> = self.candidates.extract_if(.., |one| rides(one)).collect();
-            if riding.is_empty() {
+            let before = self.silent.len();
+            let riding = self.candidates.extract_if(.., |candidate| rides(candidate));
+            self.silent.extend(riding.map(Candidate::into_silent));
+            if self.silent.len() == before {
                 let entry = SilentEntry {
                     entry_type: context.reminder.clone(),
                     key: context.key.clone(),
@@ -508,17 +655,6 @@ impl Chosen {
                     marks: Vec::new(),
                 };
                 self.silent.push((entry, Vec::new()));
-            }
-            for candidate in riding {
-                let effects = candidate.parts.into_iter().flat_map(|part| part.effects).collect();
-                let entry = SilentEntry {
-                    entry_type: candidate.entry_type,
-                    key: candidate.key,
-                    kind: candidate.kind,
-                    fingerprint: candidate.fingerprint,
-                    marks: candidate.marks,
-                };
-                self.silent.push((entry, effects));
             }
         }
     }

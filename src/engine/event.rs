@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::facts::{Mode, PlanReport, PoolName, Task};
+use super::facts::{
+    AttachedSkill, GoalReport, Job, Mention, Mode, OfferedSkill, PlanReport, PoolName, Usage,
+};
 use super::ledger::Record;
 use super::reminder::Lane;
+use super::tasks::Task;
 use super::value::Value;
 
 /// Which reminders a session begins with (`reminders.md` §3, "Profiles").
@@ -307,6 +310,8 @@ pub enum Event {
     Compacted {
         /// What it still holds.
         retained: Retained,
+        /// Whether the host did it.
+        native: bool,
     },
     /// History was cut back.
     Rewound {
@@ -357,6 +362,64 @@ pub enum Event {
         /// Its value.
         value: Value,
     },
+    /// The active goal changed.
+    GoalSet(Option<GoalReport>),
+    /// Something was charged to the goal.
+    GoalCharged(Charge),
+    /// How much context is used.
+    UsageReported(Usage),
+    /// A named section of context changed.
+    SectionSet {
+        /// Its name.
+        section: String,
+        /// What it says; empty when it was emptied, `None` when it is unavailable.
+        content: Option<String>,
+    },
+    /// The person pointed at something.
+    Mentioned(Mention),
+    /// The skills that may become relevant.
+    SkillsOffered(Vec<OfferedSkill>),
+    /// A skill was attached, with those that it requires before it.
+    SkillAttached(Vec<AttachedSkill>),
+    /// A hook has something to add.
+    HookContext {
+        /// The hook's event.
+        event: String,
+        /// What it adds.
+        body: String,
+        /// Whether it rides in the prompt text already.
+        accepted: bool,
+    },
+    /// A hook blocked something.
+    HookBlocked {
+        /// The hook's event.
+        event: String,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// The person revised a patch before it was applied.
+    PatchRevised {
+        /// What was revised.
+        summary: String,
+    },
+    /// A verifier began: the accepted plan no longer awaits one.
+    VerifierStarted,
+    /// A background job of the scope ended.
+    JobEnded(Job),
+    /// The date.
+    DateSet {
+        /// As the client writes it.
+        date: String,
+    },
+    /// A file was read, or written by the scope itself.
+    Touched {
+        /// Its path.
+        path: String,
+        /// Whether it was written.
+        wrote: bool,
+        /// Whether it was read whole.
+        whole: bool,
+    },
     /// A value that this build does not know was left out of an event.
     Skipped {
         /// What kind of value: a lane, a task's status…
@@ -377,9 +440,23 @@ impl Event {
                 | Self::Enqueued { .. }
                 | Self::Withdrawn { .. }
                 | Self::Acknowledged { .. }
+                | Self::Mentioned(_)
+                | Self::SkillAttached(_)
+                | Self::HookContext { .. }
+                | Self::HookBlocked { .. }
                 | Self::Skipped { .. }
         )
     }
+}
+
+/// What was charged to a goal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Charge {
+    /// The goal's running total.
+    Total(u64),
+    /// What comes on top.
+    Delta(u64),
 }
 
 /// What an event changed, for methods that answer it.

@@ -1,8 +1,9 @@
 //! Why a reminder would or would not speak at a WAIT now. Asks the same questions as the WAIT
 //! itself, and changes nothing (law 11 of the quality page).
 
-use super::delivery::{Candidate, Outcome, queued};
+use super::delivery::{Candidate, Outcome, Seam, queued};
 use super::ledger::Millis;
+use super::reminder::Findings;
 use super::scope::ScopePath;
 use super::{Refusal, Session};
 
@@ -25,13 +26,19 @@ pub struct Explanation {
 
 impl Session {
     /// Explains every member of the scope's roster and every queue.
-    pub fn explain(&self, at: Millis, path: &ScopePath) -> Result<Vec<Explanation>, Refusal> {
+    /// `findings` are those that [`Session::wanted`] asks for.
+    pub fn explain(
+        &self,
+        at: Millis,
+        path: &ScopePath,
+        findings: &Findings,
+    ) -> Result<Vec<Explanation>, Refusal> {
         let scope = self.scope(path)?;
-        let moment = self.moment(scope, at);
+        let moment = self.moment(scope, Seam::Unsaid, at);
         let closed = self.closed(scope);
         let mut rows = Vec::with_capacity(scope.roster.len() + 2);
         for (place, member) in scope.roster.iter().enumerate() {
-            let outcome = self.outcome(scope, member, place, moment);
+            let outcome = self.outcome(scope, member, place, moment, findings);
             rows.push(Explanation::of(member.id(), &member.definition.kind, outcome));
         }
         let (events, staged): (Vec<_>, Vec<_>) =
@@ -91,7 +98,12 @@ impl Explanation {
         };
         match outcome {
             Outcome::Silent(silence) => row(false, silence.to_string(), 0, Some(silence.next())),
-            Outcome::Speaks(candidates) => {
+            Outcome::Speaks(candidates) if candidates.iter().all(Candidate::rides) => {
+                let reason = "the conversation holds it already";
+                row(false, reason.to_owned(), 0, Some("when it changes".to_owned()))
+            }
+            Outcome::Speaks(mut candidates) => {
+                candidates.retain(|candidate| !candidate.rides());
                 let tokens = candidates.iter().map(Candidate::price).sum();
                 let count = candidates.len();
                 let plural = if count == 1 { "entry is" } else { "entries are" };
@@ -101,6 +113,11 @@ impl Explanation {
                 let how = if force { "must answer" } else { "may answer" };
                 let reason = format!("the client computes it and {how} at the next WAIT");
                 row(false, reason, 0, Some("at the next WAIT, if it answers".to_owned()))
+            }
+            Outcome::Reads(wanted) => {
+                let count = wanted.len();
+                let reason = format!("{count} files could not be looked at in time");
+                row(false, reason, 0, Some("when they can be".to_owned()))
             }
             Outcome::Fails(message) => row(
                 false,

@@ -5,16 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::queue::Serial;
 use super::refusal::{Refusal, RefusalKind};
-use super::scope::ScopePath;
+use super::tasks::Tasks;
 use super::value::Value;
 
-/// Tasks that a session holds at most.
-pub const TASKS_MAX: usize = 10_000;
 /// Names that a pool holds at most.
 pub const POOL_NAMES_MAX: usize = 10_000;
 /// Pools, and facts, that a scope holds at most.
 pub const NAMED_MAX: usize = 1_000;
+/// Revisions of patches that a session remembers.
+const REVISIONS_MAX: usize = 256;
+/// Paths that one turn touches at most, and files whose contents history is known to hold.
+const TOUCHED_MAX: usize = 50_000;
+/// Items of one sort that wait to be told at most.
+pub const WAITING_MAX: usize = 1_000;
 
 /// A permission mode as the client named it: `ask`, `edits`, `full-auto`, `plan`, or another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,159 +64,6 @@ pub struct PlanReport {
     pub verification_pending: bool,
 }
 
-/// How far a task is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TaskStatus {
-    /// Not begun.
-    Pending,
-    /// Under way.
-    InProgress,
-    /// Done.
-    Completed,
-    /// A status that this build does not know: kept as given, and not open.
-    Other(String),
-}
-
-impl TaskStatus {
-    /// Whether work is left.
-    pub fn is_open(&self) -> bool {
-        matches!(self, Self::Pending | Self::InProgress)
-    }
-
-    /// The name on the wire.
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Pending => "pending",
-            Self::InProgress => "in_progress",
-            Self::Completed => "completed",
-            Self::Other(name) => name,
-        }
-    }
-}
-
-/// One task of the session's list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Task {
-    /// Unique for its owner.
-    pub id: String,
-    /// What is to be done.
-    pub subject: String,
-    /// How far it is.
-    pub status: TaskStatus,
-    /// Whose it is.
-    pub owner: ScopePath,
-    /// Tasks that must be done before.
-    pub blocked_by: Vec<String>,
-    /// Tasks that wait for this one.
-    pub blocks: Vec<String>,
-    /// More about it; never in a reminder.
-    pub description: Option<String>,
-}
-
-/// Where the root conversation stood when tasks were last written: what the nudge counts from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WriteMark {
-    /// Turns up to and with the one that wrote.
-    pub turns: u64,
-    /// Requests committed by then.
-    pub requests: u64,
-}
-
-/// The session's tasks, by owner and id, each with its place in the order of writing.
-#[derive(Debug, Default)]
-pub struct Tasks {
-    by_owner: BTreeMap<(ScopePath, String), (u64, Task)>,
-    written: u64,
-    open: usize,
-    /// When they were last written; `None` while nobody ever wrote.
-    pub last_write: Option<WriteMark>,
-}
-
-impl Tasks {
-    /// Writes a task. One that names another owner than its former is moved there: `from` is the
-    /// scope that wrote it.
-    pub fn put(&mut self, task: Task, from: &ScopePath, reassigns: bool) -> Result<(), Refusal> {
-        let key = (task.owner.clone(), task.id.clone());
-        if !self.by_owner.contains_key(&key) {
-            if reassigns && task.owner != *from {
-                self.take(&(from.clone(), task.id.clone()));
-            }
-            if self.by_owner.len() >= TASKS_MAX {
-                return Err(too_many("a session's tasks", TASKS_MAX, "remove finished ones"));
-            }
-        }
-        let place = self.take(&key).unwrap_or_else(|| {
-            self.written += 1;
-            self.written
-        });
-        self.open += usize::from(task.status.is_open());
-        self.by_owner.insert(key, (place, task));
-        Ok(())
-    }
-
-    /// Removes a task of the scope, or else the only one of the session with this id.
-    pub fn remove(&mut self, scope: &ScopePath, id: &str) -> bool {
-        let own = (scope.clone(), id.to_owned());
-        if self.take(&own).is_some() {
-            return true;
-        }
-        let mut others = self.by_owner.keys().filter(|(_, other)| other == id);
-        let (Some(only), None) = (others.next().cloned(), others.next()) else { return false };
-        self.take(&only).is_some()
-    }
-
-    /// Replaces the tasks that a scope owns; nobody else's are touched.
-    pub fn replace(&mut self, scope: &ScopePath, tasks: Vec<Task>) -> Result<(), Refusal> {
-        let others = self.by_owner.keys().filter(|(owner, _)| owner != scope).count();
-        if others + tasks.len() > TASKS_MAX {
-            return Err(too_many("a session's tasks", TASKS_MAX, "send fewer"));
-        }
-        let own: Vec<_> =
-            self.by_owner.keys().filter(|(owner, _)| owner == scope).cloned().collect();
-        for key in own {
-            self.take(&key);
-        }
-        for task in tasks {
-            self.put(task, scope, false)?;
-        }
-        Ok(())
-    }
-
-    /// Completes an agent's open tasks and drops them from everyone's blockers.
-    pub fn complete_all_of(&mut self, owner: &ScopePath) {
-        let mut done = BTreeSet::new();
-        for (_, task) in self.by_owner.values_mut() {
-            if task.owner == *owner && task.status.is_open() {
-                task.status = TaskStatus::Completed;
-                done.insert(task.id.clone());
-                self.open -= 1;
-            }
-        }
-        for (_, task) in self.by_owner.values_mut() {
-            task.blocked_by.retain(|blocker| !done.contains(blocker));
-        }
-    }
-
-    /// How many tasks are open.
-    pub fn open(&self) -> usize {
-        self.open
-    }
-
-    /// All tasks: by owner, root first, in the order of writing.
-    pub fn all(&self) -> Vec<&Task> {
-        let mut tasks: Vec<_> = self.by_owner.values().collect();
-        tasks.sort_by(|(one, first), (two, second)| (&first.owner, one).cmp(&(&second.owner, two)));
-        tasks.into_iter().map(|(_, task)| task).collect()
-    }
-
-    fn take(&mut self, key: &(ScopePath, String)) -> Option<u64> {
-        let (place, task) = self.by_owner.remove(key)?;
-        self.open -= usize::from(task.status.is_open());
-        Some(place)
-    }
-}
-
 /// A name in a pool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolName {
@@ -238,41 +90,348 @@ pub struct Pool {
     pub declared_at: usize,
 }
 
+/// What a goal is (`goal/set`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoalReport {
+    /// The client's id of it.
+    pub id: String,
+    /// What is to be reached.
+    pub objective: String,
+    /// Tokens that it may cost; none is no limit.
+    pub budget: Option<u64>,
+    /// The address of the plan that it carries.
+    pub plan: Option<String>,
+}
+
+/// The active goal.
+#[derive(Clone, Debug)]
+pub struct Goal {
+    /// What it is.
+    pub report: GoalReport,
+    /// The budget that it began with: what a change is first compared with.
+    pub first_budget: Option<u64>,
+    /// Tokens that were charged to it.
+    pub used: u64,
+}
+
+/// A revision of a patch by the person.
+#[derive(Clone, Debug)]
+pub struct Revision {
+    /// Its number in the session, from 1.
+    pub number: u64,
+    /// What was revised.
+    pub summary: String,
+    /// The root turn in which it happened.
+    pub turn: u64,
+}
+
+/// Where a forked session comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fork {
+    /// The session that it was forked from.
+    pub source: String,
+    /// Its own worktree, if it has one.
+    pub worktree: Option<Worktree>,
+}
+
+/// A worktree of a forked session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worktree {
+    /// Where it is.
+    pub directory: String,
+    /// Its branch.
+    pub branch: String,
+    /// The commit that the branch began at.
+    pub base: String,
+}
+
 /// What is known of the whole session.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SessionFacts {
     /// The permission mode; silent until the first one.
     pub mode: Option<String>,
-    /// The mode that holds for the next request only.
-    pub mode_override: Option<String>,
+    /// The mode that holds for the next request only, and when it was set.
+    pub mode_override: Option<(Serial, String)>,
     /// The plan.
     pub plan: PlanReport,
+    /// The root turn in which the plan was accepted.
+    pub plan_accepted_in: u64,
+    /// The name of the planning episode, or of the last one; empty before the first.
+    pub episode: String,
+    /// Planning episodes that the daemon named itself.
+    pub episodes: u64,
     /// The tasks.
     pub tasks: Tasks,
+    /// The active goal.
+    pub goal: Option<Goal>,
+    /// Revisions of patches by the person, oldest first.
+    pub revisions: Vec<Revision>,
+    /// The date, and the first one that was set.
+    pub date: Option<(String, String)>,
+    /// Where the session was forked from.
+    pub fork: Option<Fork>,
 }
 
 impl SessionFacts {
     /// The mode that holds for the next request.
     pub fn effective_mode(&self) -> Option<&str> {
-        self.mode_override.as_deref().or(self.mode.as_deref())
+        let once = self.mode_override.as_ref().map(|(_, mode)| mode.as_str());
+        once.or(self.mode.as_deref())
     }
 
     /// Whether the conversation is making a plan.
     pub fn is_planning(&self) -> bool {
-        self.plan.state == PlanState::Active || self.effective_mode() == Some(PLAN_MODE)
+        self.plan.state == PlanState::Active
+            || self.plan.directive
+            || self.effective_mode() == Some(PLAN_MODE)
+    }
+
+    /// Names the planning episode after a change of mode or plan. `continued` is the episode that
+    /// a resumed conversation was in: planning that is reported again then goes on with it.
+    pub fn name_episode(&mut self, was_planning: bool, continued: Option<String>) {
+        if !self.is_planning() {
+            return;
+        }
+        match &self.plan.episode {
+            Some(named) => self.episode.clone_from(named),
+            None if was_planning => {}
+            None => match continued {
+                Some(continued) => self.episode = continued,
+                None => {
+                    self.episodes += 1;
+                    self.episode = format!("#{}", self.episodes);
+                }
+            },
+        }
+    }
+
+    /// Notes that the person revised a patch.
+    pub fn revise(&mut self, summary: &str, turn: u64) {
+        let number = self.revisions.last().map_or(1, |last| last.number + 1);
+        // The oldest gives way: what the newest says of the applied content holds for all.
+        if self.revisions.len() >= REVISIONS_MAX {
+            self.revisions.remove(0);
+        }
+        self.revisions.push(Revision { number, summary: summary.to_owned(), turn });
     }
 }
 
+/// How much of its context a conversation has used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens in use.
+    pub used: u64,
+    /// Tokens that can be used.
+    pub usable: u64,
+    /// Where compaction starts, if it can run.
+    pub compacts_at: Option<u64>,
+}
+
+impl Usage {
+    /// Used in hundredths of usable; 0 when nothing is usable.
+    pub fn percent(self) -> u64 {
+        self.used.saturating_mul(100).checked_div(self.usable).unwrap_or(0)
+    }
+
+    /// Whether at least this many hundredths are used.
+    pub fn reaches(self, percent: u64) -> bool {
+        self.usable > 0
+            && u128::from(self.used) * 100 >= u128::from(self.usable) * u128::from(percent)
+    }
+}
+
+/// A named section of context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Section {
+    /// Its name.
+    pub name: String,
+    /// What it says; empty when it was emptied, `None` while it is unavailable.
+    pub content: Option<String>,
+    /// The content's fingerprint.
+    pub fingerprint: String,
+}
+
+/// A skill that may become relevant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferedSkill {
+    /// Its name.
+    pub name: String,
+    /// Patterns of paths that make it relevant, gitignore style.
+    pub globs: Vec<String>,
+}
+
+/// A background job that ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// The client's name of it.
+    pub job: String,
+    /// How it ended.
+    pub state: String,
+    /// What came of it.
+    pub summary: Option<String>,
+}
+
+/// Something that the person pointed at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mention {
+    /// What it is.
+    pub kind: MentionKind,
+    /// The thing: a path, a resource, an agent.
+    pub target: String,
+    /// Lines of it, from 1, the last included.
+    pub range: Option<(u64, u64)>,
+    /// What it holds, if the client knows.
+    pub content: Option<String>,
+    /// Why it was rejected, if it was.
+    pub rejected: Option<String>,
+}
+
+/// What a mention points at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MentionKind {
+    /// A reference that the client resolves.
+    Ref,
+    /// A file or directory.
+    File,
+    /// A resource of a tool server.
+    Mcp,
+    /// An agent.
+    Agent,
+}
+
+impl MentionKind {
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ref => "ref",
+            Self::File => "file",
+            Self::Mcp => "mcp",
+            Self::Agent => "agent",
+        }
+    }
+}
+
+/// A skill that was attached, without those that it requires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachedSkill {
+    /// Its name.
+    pub name: String,
+    /// What it says.
+    pub body: String,
+}
+
+/// A hook that blocked something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookOutcome {
+    /// The hook's event.
+    pub event: String,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// What a turn did to a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Touch {
+    /// Whether it was written.
+    pub wrote: bool,
+}
+
 /// What is known of one scope.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ScopeFacts {
     /// Pools of names.
     pub pools: BTreeMap<String, Pool>,
     /// Facts for the user's own rules.
     pub named: BTreeMap<String, Value>,
+    /// How much context is used; unknown before the first report and after a compaction.
+    pub usage: Option<Usage>,
+    /// Named sections, in the order in which they were first set.
+    pub sections: Vec<Section>,
+    /// Skills that may become relevant.
+    pub skills: Vec<OfferedSkill>,
+    /// Background jobs that ended, each with its place among all that is told.
+    pub jobs: Vec<(Serial, Job)>,
+    /// Whether the agent was charged to the goal.
+    pub charged: bool,
+    /// How often its effects may have been left partial: a cold resume, a cancelled turn.
+    pub recoveries: u64,
+    /// Paths that this turn touched.
+    pub touched: BTreeMap<String, Touch>,
+    /// Paths that the latest ended turn wrote.
+    pub written_before: Vec<String>,
+    /// Files whose contents history holds.
+    pub contents: BTreeSet<String>,
+    /// Files whose contents a compaction dropped and that were not named yet.
+    pub dropped: BTreeSet<String>,
+    /// Directories of successful reads whose instructions were not looked at yet, with the last
+    /// read of each.
+    pub reads: BTreeMap<String, Serial>,
+    /// What the person mentioned in this turn.
+    pub mentions: Vec<(Serial, Mention)>,
+    /// Skills that were attached in this turn, dependencies first.
+    pub attached: Vec<(Serial, AttachedSkill)>,
+    /// Hooks that blocked something in this turn, the latest of each event last.
+    pub blocked: Vec<(Serial, HookOutcome)>,
+    /// Files that this turn read whole.
+    pub whole_reads: Vec<(Serial, String)>,
+    /// Ends of jobs that were reported before, so that the same one is told once.
+    pub ended: BTreeSet<(String, String)>,
 }
 
 impl ScopeFacts {
+    /// The turn is over: what it owned is gone.
+    pub fn end_turn(&mut self) {
+        let touched = std::mem::take(&mut self.touched);
+        self.written_before =
+            touched.into_iter().filter(|(_, touch)| touch.wrote).map(|(path, _)| path).collect();
+        self.mentions.clear();
+        self.attached.clear();
+        self.blocked.clear();
+        self.whole_reads.clear();
+        self.dropped.clear();
+    }
+
+    /// Takes out one item that was told.
+    pub fn take(&mut self, serial: Serial) {
+        self.jobs.retain(|(other, _)| *other != serial);
+        self.mentions.retain(|(other, _)| *other != serial);
+        self.attached.retain(|(other, _)| *other != serial);
+        self.blocked.retain(|(other, _)| *other != serial);
+        self.whole_reads.retain(|(other, _)| *other != serial);
+    }
+
+    /// Notes that a path was read or written.
+    pub fn touch(&mut self, path: &str, wrote: bool) -> Result<(), Refusal> {
+        if !self.touched.contains_key(path) && self.touched.len() >= TOUCHED_MAX {
+            return Err(too_many("a turn's touched paths", TOUCHED_MAX, "end the turn"));
+        }
+        self.touched.entry(path.to_owned()).or_default().wrote |= wrote;
+        if self.contents.len() < TOUCHED_MAX {
+            self.contents.insert(path.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Sets a section. `content` is `None` when it is unavailable.
+    pub fn set_section(
+        &mut self,
+        name: &str,
+        content: Option<&str>,
+        fingerprint: String,
+    ) -> Result<(), Refusal> {
+        let content = content.map(str::to_owned);
+        if let Some(known) = self.sections.iter_mut().find(|section| section.name == name) {
+            (known.content, known.fingerprint) = (content, fingerprint);
+            return Ok(());
+        }
+        if self.sections.len() >= NAMED_MAX {
+            return Err(too_many("a scope's sections", NAMED_MAX, "use fewer sections"));
+        }
+        self.sections.push(Section { name: name.to_owned(), content, fingerprint });
+        Ok(())
+    }
+
     /// Sets a pool, or marks it as not known now. `records_told` says how many records history has.
     pub fn set_pool(
         &mut self,

@@ -195,6 +195,8 @@ pub enum Line {
     Reported {
         /// When.
         at: Millis,
+        /// The number of the last queued item before it, so that a replay counts alike.
+        serial: super::queue::Serial,
         /// Of which scope.
         scope: ScopePath,
         /// What.
@@ -237,6 +239,12 @@ pub enum Effect {
     Take(super::queue::Serial),
     /// Forgets the answer of a client's generator.
     ForgetAnswer(String),
+    /// Ends the mode that was set for one request.
+    EndOverride(super::queue::Serial),
+    /// The files whose contents a compaction dropped were named.
+    TakeDropped,
+    /// The instructions of every directory read until then were looked at.
+    TakeReads(super::queue::Serial),
 }
 
 /// How a record left history.
@@ -262,7 +270,7 @@ pub struct Delivered {
 }
 
 /// Everything that one scope was told, oldest first, and an index for the policies.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct History {
     delivered: Vec<Delivered>,
     by_id: BTreeMap<String, usize>,
@@ -270,7 +278,7 @@ pub struct History {
 }
 
 /// What was told by one reminder.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Voice {
     last: Option<Ordinals>,
     in_turn: (u64, u64),
@@ -279,7 +287,7 @@ struct Voice {
 }
 
 /// What was told of one key of a reminder.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Tellings {
     all: Vec<Telling>,
     /// The newest that history holds, kept so that asking costs the same after ten thousand.
@@ -287,7 +295,7 @@ struct Tellings {
     marks: BTreeSet<String>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Telling {
     record: usize,
     fingerprint: String,
@@ -337,6 +345,17 @@ impl History {
             });
         }
         self.delivered.push(delivered);
+    }
+
+    /// The same history up to and with a record; all of it when none is named.
+    #[must_use]
+    pub fn through(&self, last: Option<usize>) -> Self {
+        let mut history = Self::default();
+        let end = last.map_or(self.delivered.len(), |last| last + 1);
+        for delivered in &self.delivered[..end] {
+            history.add(delivered.clone());
+        }
+        history
     }
 
     /// All records, oldest first.

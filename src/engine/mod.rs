@@ -23,35 +23,44 @@ mod refusal;
 mod reminder;
 mod render;
 mod scope;
+mod tasks;
 mod token;
 mod value;
 
 use std::collections::BTreeMap;
 
 pub use apply::{Opened, Rejected};
-pub use delivery::{Ask, Delivery, Held, Material, Problem, Staged, WaitRequest};
+pub use delivery::{Ask, Delivery, Held, Material, Problem, Seam, Staged, WaitRequest};
 pub use event::{
-    Applied, Audience, Definition, Event, HostReport, Limit, Opening, Profile, Retained,
+    Applied, Audience, Charge, Definition, Event, HostReport, Limit, Opening, Profile, Retained,
     SettleOutcome, Switch, Switches, TurnOutcome,
 };
 pub use explain::Explanation;
 pub use facts::{
-    Mode, PLAN_MODE, PlanReport, PlanState, Pool, PoolName, ScopeFacts, SessionFacts, Task,
-    TaskStatus, Tasks, WriteMark,
+    AttachedSkill, Fork, Goal, GoalReport, HookOutcome, Job, Mention, MentionKind, Mode,
+    OfferedSkill, PLAN_MODE, PlanReport, PlanState, Pool, PoolName, Revision, ScopeFacts, Section,
+    SessionFacts, Touch, Usage, Worktree,
 };
 pub use ledger::{
     Commit, Delivered, Digest, Effect, Entry, History, Line, Loss, Millis, Phase, Record,
     SilentEntry,
 };
 pub use policy::{Ordinals, Policy, Rearm, Span, Spoken, Told, Trigger, Unit, Withheld};
-pub use queue::{Fifo, PENDING_MAX, Pending, STAGED_MAX, Serial, TURN_EVENTS_MAX, TurnQueue};
+pub use queue::{
+    Fifo, HookContext, PENDING_MAX, Pending, STAGED_MAX, Serial, TURN_EVENTS_MAX, TurnQueue,
+};
 pub use refusal::{Refusal, RefusalKind};
-pub use reminder::{Lane, Moment, Part, Proposal, Registry, Reminder, Silence, Speech, View};
+pub use reminder::{
+    Findings, Found, Lane, Moment, Part, Proposal, Reading, Registry, Reminder, Silence, Speech,
+    View, Wanted,
+};
 pub use render::{Form, Size, content, estimate_tokens, neutralise, one_line, row, short_name};
 pub use scope::{Member, Scope, ScopePath, Source, Turn};
+pub use tasks::{Task, TaskStatus, Tasks, WriteMark};
 pub use token::{Expiry, Fate, OpenWait, Tokens, Waiter};
 pub use value::Value;
 
+use delivery::{Need, Preparing};
 use token::Fates;
 
 /// What the engine is given instead of reaching for it.
@@ -74,6 +83,12 @@ pub struct Session {
     host: HostReport,
     facts: SessionFacts,
     fifo: Fifo,
+    /// What hooks have to add, in order.
+    hook_contexts: Vec<HookContext>,
+    /// Sessions that this one was forked from, whose records its history may hold.
+    ancestors: Vec<String>,
+    /// The planning episode that a conversation resumed from records was in.
+    continued_episode: Option<String>,
     scopes: BTreeMap<ScopePath, Scope>,
     /// The roster that agents are given a clone of at their spawn.
     for_agents: Vec<Member>,
@@ -114,6 +129,9 @@ impl Session {
             host: HostReport::default(),
             facts: SessionFacts::default(),
             fifo: Fifo::default(),
+            hook_contexts: Vec::new(),
+            ancestors: Vec::new(),
+            continued_episode: None,
             scopes: BTreeMap::from([(ScopePath::ROOT, root)]),
             for_agents: Vec::new(),
             switches: Switches::new(),
@@ -135,13 +153,15 @@ impl Session {
         for line in lines {
             match line {
                 Line::Opened { at, opening } => drop(session.open(at, opening)?),
-                Line::Reported { at, scope, event } => {
+                Line::Reported { at, serial, scope, event } => {
+                    session.serial = serial;
                     session.apply(at, &scope, event)?;
                 }
                 Line::Committed(commit) => session.absorb(commit)?,
             }
             session.lines.clear();
         }
+        session.resume_cold()?;
         Ok(session)
     }
 
@@ -239,29 +259,38 @@ impl Session {
         }
         self.expire(&path, Expiry::Superseded, |_| true);
         let scope = self.scope(&path)?;
-        let (chosen, asks) = self.choose(scope, self.moment(scope, at));
-        if asks.is_empty() {
-            let delivery = self.offer(&path, request.waiter, material, request.limit, chosen, at);
-            return Ok(Staged::Ready(Box::new(delivery)));
+        let moment = self.moment(scope, request.seam, at);
+        let (chosen, needs) = self.choose(scope, moment);
+        let prepared = Preparing::new(self.next_serial(), request, material, chosen, needs);
+        match prepared.staged() {
+            None => Ok(Staged::Ready(Box::new(self.offer(&path, prepared, at)))),
+            Some(staged) => {
+                self.scope_mut(&path)?.tokens.preparing = Some(prepared);
+                Ok(staged)
+            }
         }
-        let wait = self.next_serial();
-        let whom = asks.iter().map(|(_, ask)| ask.clone()).collect();
-        let prepared = Self::prepare(wait, request, material, chosen, asks);
-        self.scope_mut(&path)?.tokens.preparing = Some(prepared);
-        Ok(Staged::Asking { wait, asks: whom })
     }
 
-    /// Completes a WAIT with what the generators answered; those without an answer are left out.
+    /// The files that explaining the scope needs to have read first.
+    pub fn wanted(&self, at: Millis, path: &ScopePath) -> Result<Vec<Wanted>, Refusal> {
+        let scope = self.scope(path)?;
+        let (_, needs) = self.choose(scope, self.moment(scope, Seam::Unsaid, at));
+        Ok(needs.into_iter().flat_map(Need::into_wanted).collect())
+    }
+
+    /// Completes a WAIT with what the generators answered and what stands in files; those without
+    /// an answer are left out.
     pub fn finish(
         &mut self,
         at: Millis,
         path: &ScopePath,
         wait: Serial,
         answers: &BTreeMap<String, String>,
+        findings: &Findings,
     ) -> Result<Delivery, Refusal> {
         let scope = self.scope_mut(path)?;
         match scope.tokens.preparing.take_if(|prepared| prepared.wait == wait) {
-            Some(prepared) => self.fill(path, prepared, answers, at),
+            Some(prepared) => self.fill(path, prepared, answers, findings, at),
             None => {
                 let fate = if self.scope(path)?.turn.is_none() {
                     Expiry::TurnEnded
@@ -296,9 +325,7 @@ impl Session {
         let path = path.clone();
         let record =
             open.record_of(&self.id, &path, &indices).map(|record| record.sealed(self.kit.digest));
-        let mut effects: Vec<_> =
-            indices.iter().flat_map(|index| open.offered[*index].effects.clone()).collect();
-        effects.extend(open.silent.iter().flat_map(|(_, effects)| effects.clone()));
+        let effects = open.effects_of(&indices);
         let held = open.without(&indices);
         let commit =
             Commit { at, scope: path, token: token.to_owned(), record, held, placement, effects };
@@ -379,7 +406,8 @@ impl Session {
     /// Applies a commit, live or from the ledger: the one place where something becomes told.
     fn absorb(&mut self, commit: Commit) -> Result<(), Refusal> {
         let Commit { at, scope: path, token, record, held, placement, effects } = commit;
-        let scope = self.scope_mut(&path)?;
+        // The scope alone is borrowed: effects reach into the rest of the session too.
+        let scope = self.scopes.get_mut(&path).ok_or_else(|| unknown(&path))?;
         scope.tokens.open.retain(|open| open.token != token);
         scope.requests += 1;
         if let Some(turn) = &mut scope.turn {
@@ -387,20 +415,26 @@ impl Session {
             turn.committed += 1;
         }
         scope.queue.clear_acknowledged();
-        for effect in &effects {
+        scope.native_compaction = false;
+        for effect in effects {
             match effect {
-                Effect::Take(serial) => scope.queue.take(*serial),
-                Effect::ForgetAnswer(generator) => scope.queue.forget_answer(generator),
+                Effect::Take(serial) => {
+                    scope.queue.take(serial);
+                    scope.facts.take(serial);
+                    self.fifo.take(serial);
+                    self.hook_contexts.retain(|context| context.serial != serial);
+                }
+                Effect::TakeDropped => scope.facts.dropped.clear(),
+                Effect::TakeReads(until) => scope.facts.reads.retain(|_, read| *read > until),
+                Effect::ForgetAnswer(generator) => scope.queue.forget_answer(&generator),
+                Effect::EndOverride(serial) => {
+                    self.facts.mode_override.take_if(|(set, _)| *set == serial);
+                }
             }
         }
         let told = record.as_ref().map(|record| record.id.clone());
         if let Some(record) = record {
             scope.history.add(Delivered { record, at, placement, lost: None });
-        }
-        for effect in effects {
-            if let Effect::Take(serial) = effect {
-                self.fifo.take(serial);
-            }
         }
         self.fates.note(token, Fate::Committed { scope: path, record: told, held });
         Ok(())
@@ -430,14 +464,10 @@ impl Session {
         material: Material,
         at: Millis,
     ) -> Delivery {
-        let mut delivery = self.offer(
-            path,
-            request.waiter,
-            material,
-            request.limit,
-            delivery::Chosen::default(),
-            at,
-        );
+        let wait = self.next_serial();
+        let nothing = delivery::Chosen::default();
+        let prepared = Preparing::new(wait, request, material, nothing, Vec::new());
+        let mut delivery = self.offer(path, prepared, at);
         let scope = self.scopes.get_mut(path).expect("a WAIT's scope is there");
         let awaited = scope.tokens.open.iter().flat_map(|open| &open.offered);
         delivery.held = awaited
@@ -476,6 +506,16 @@ impl OpenWait {
         indices.sort_unstable();
         indices.dedup();
         Ok(indices)
+    }
+
+    /// What a commit of these consumes: what telling them consumes, what rides in the prompt text,
+    /// what ends with any request, and, where nothing was left out, what was looked at.
+    fn effects_of(&self, indices: &[usize]) -> Vec<Effect> {
+        let told = indices.iter().flat_map(|index| &self.offered[*index].effects);
+        let silent = self.silent.iter().flat_map(|(_, effects)| effects);
+        let whole = self.whole && indices.len() == self.offered.len();
+        let looked_at = self.looked_at.iter().filter(|_| whole);
+        told.chain(silent).chain(&self.ends).chain(looked_at).cloned().collect()
     }
 
     /// The ids of what was offered and not chosen.

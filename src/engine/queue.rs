@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::ledger::SilentEntry;
 use super::refusal::{Refusal, RefusalKind};
 use super::reminder::Lane;
 
@@ -28,6 +29,8 @@ pub struct Pending {
     pub name: Option<String>,
     /// What to tell.
     pub body: String,
+    /// What telling it tells besides, for a reminder that speaks through the FIFO.
+    pub tells: Option<SilentEntry>,
 }
 
 /// The session's pending FIFO: survives turns, not restarts.
@@ -97,6 +100,17 @@ pub struct Staged {
     pub body: String,
 }
 
+/// What a hook has to add, waiting for the session's next chance.
+#[derive(Clone, Debug)]
+pub struct HookContext {
+    /// When it came, among all queued items.
+    pub serial: Serial,
+    /// The hook's event.
+    pub event: String,
+    /// What it adds.
+    pub body: String,
+}
+
 /// Context that rides in the prompt text: left out of WAITs, told at the next commit
 /// (`reminder/acknowledge`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +124,7 @@ pub struct Acknowledged {
 }
 
 /// What a turn owns: gone when it ends.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TurnQueue {
     events: Vec<TurnEvent>,
     staged: Vec<Staged>,
@@ -220,7 +234,7 @@ impl TurnQueue {
     }
 }
 
-fn full(what: &str, most: usize, next: &str) -> Refusal {
+pub(super) fn full(what: &str, most: usize, next: &str) -> Refusal {
     Refusal::new(
         RefusalKind::LimitExceeded,
         format!("{what} holds {most} entries and is full: {next}, then send this again"),

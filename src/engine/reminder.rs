@@ -2,16 +2,18 @@
 //! It reads only; what telling it would consume is data, applied by the commit.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::delivery::Seam;
 use super::event::{Definition, HostReport, Profile};
 use super::facts::SessionFacts;
-use super::ledger::{Digest, Effect, Millis, Phase};
+use super::ledger::{Digest, Effect, Millis, Phase, SilentEntry};
 use super::policy::{Ordinals, Policy, Told, Withheld};
-use super::queue::{Fifo, Serial};
+use super::queue::{Fifo, HookContext, Serial};
 use super::refusal::Refusal;
 use super::scope::{Member, Scope, Source};
 
@@ -41,8 +43,14 @@ pub enum Lane {
 pub struct View<'a> {
     /// What is known of the session.
     pub facts: &'a SessionFacts,
+    /// The session's root directory.
+    pub root: Option<&'a str>,
     /// The session's pending FIFO.
     pub fifo: &'a Fifo,
+    /// What hooks have to add.
+    pub hook_contexts: &'a [HookContext],
+    /// What stands in the files that were asked for.
+    pub findings: &'a Findings,
     /// The scope, with what it was told.
     pub scope: &'a Scope,
     /// The id under which the reminder stands in the roster.
@@ -60,12 +68,91 @@ pub struct Moment<'a> {
     pub ordinals: Ordinals,
     /// Where in its turn.
     pub phase: Phase,
+    /// Where in the conversation, if the client says so.
+    pub seam: Seam,
     /// The session's profile.
     pub profile: Profile,
     /// What the client's host does.
     pub host: &'a HostReport,
     /// Makes fingerprints.
     pub digest: Digest,
+    /// The last queued item that the WAIT may see.
+    pub until: Serial,
+}
+
+/// A file to be looked at before a reminder can say what it would say.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wanted {
+    /// Its absolute path.
+    pub path: String,
+    /// What for.
+    pub reading: Reading,
+}
+
+/// What a file is looked at for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reading {
+    /// Its instructions: whole, or not at all.
+    Instructions,
+    /// What the person pointed at: text, or the names in a directory.
+    Mention,
+    /// Its size, and the number of its pages.
+    Attachment,
+}
+
+/// What stands in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// Text.
+    Text {
+        /// The real path of the file.
+        real: String,
+        /// What it says, up to the cap of the reading.
+        text: String,
+        /// Its size in bytes, where the text is only the beginning.
+        cut_from: Option<u64>,
+    },
+    /// A directory.
+    Listing {
+        /// The real path of the directory.
+        real: String,
+        /// The first names in it, sorted.
+        names: Vec<String>,
+        /// How many more there are.
+        more: u64,
+    },
+    /// An attachment.
+    Attachment {
+        /// Its size in bytes.
+        bytes: u64,
+        /// Its pages, where that can be told.
+        pages: Option<u64>,
+        /// The content's fingerprint.
+        fingerprint: String,
+    },
+    /// There is nothing.
+    Missing,
+    /// It is there, but is not read.
+    Unread {
+        /// The real path of the file.
+        real: String,
+        /// Why: too large, binary, a device, outside the root…
+        reason: String,
+    },
+}
+
+/// What stands in the files that were asked for.
+pub type Findings = BTreeMap<Wanted, Found>;
+
+impl Moment<'_> {
+    /// Whether the request stands at the prompt, rather than after tool calls.
+    pub fn is_prompt(&self) -> bool {
+        match self.seam {
+            Seam::Unsaid => self.phase == Phase::TurnStart,
+            Seam::Prompt | Seam::Continuation => true,
+            Seam::Tools => false,
+        }
+    }
 }
 
 impl View<'_> {
@@ -87,6 +174,15 @@ pub struct Part {
     pub body: String,
     /// What telling it consumes.
     pub effects: Vec<Effect>,
+    /// What telling it tells besides.
+    pub tells: Option<SilentEntry>,
+}
+
+impl Part {
+    /// A piece whose telling takes one item out of the queues.
+    pub fn taking(body: String, serial: Serial) -> Self {
+        Self { body, effects: vec![Effect::Take(serial)], tells: None }
+    }
 }
 
 /// What a reminder would say: one entry.
@@ -105,6 +201,8 @@ pub struct Speech {
     pub marks: Vec<String>,
     /// Its place among the entries of its lane: that of the event behind it, or 0.
     pub serial: Serial,
+    /// Whether the conversation holds it already, so that it is told without being said.
+    pub rides: bool,
 }
 
 impl Speech {
@@ -113,11 +211,41 @@ impl Speech {
         Self {
             key: None,
             label: label.into(),
-            parts: vec![Part { body, effects: Vec::new() }],
+            parts: vec![Part { body, effects: Vec::new(), tells: None }],
             fingerprint: None,
             marks: Vec::new(),
             serial: 0,
+            rides: false,
         }
+    }
+
+    /// The same speech about one member.
+    #[must_use]
+    pub fn about(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// The same speech telling this state.
+    #[must_use]
+    pub fn telling(mut self, fingerprint: impl Into<String>) -> Self {
+        self.fingerprint = Some(fingerprint.into());
+        self
+    }
+
+    /// The same speech telling these named values.
+    #[must_use]
+    pub fn marking(mut self, marks: Vec<String>) -> Self {
+        self.marks = marks;
+        self
+    }
+
+    /// The same speech, made of a queued item that telling it takes out.
+    #[must_use]
+    pub fn taking(mut self, serial: Serial) -> Self {
+        self.serial = serial;
+        self.parts[0].effects.push(Effect::Take(serial));
+        self
     }
 }
 
@@ -174,6 +302,8 @@ pub enum Proposal {
         /// Whether the generator is to speak even without news.
         force: bool,
     },
+    /// It needs to know what stands in these files first.
+    Read(Vec<Wanted>),
     /// It cannot be worked out: left out and reported, the others are delivered.
     Fail(String),
 }
@@ -196,6 +326,12 @@ pub trait Reminder: fmt::Debug + Send + Sync {
     /// Where in the message it stands.
     fn lane(&self) -> Lane {
         Lane::Roster
+    }
+
+    /// Whether it is collected after tool calls too where the host owns the conversation
+    /// (`reminders.md`, "Native hosts"). What waits in lanes of its own always is.
+    fn rides_seams(&self) -> bool {
+        self.lane() != Lane::Roster
     }
 
     /// What it would say now, or why nothing. Reads only.

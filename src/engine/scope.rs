@@ -160,6 +160,8 @@ pub struct Scope {
     pub calls: BTreeSet<String>,
     /// What is known of it.
     pub facts: ScopeFacts,
+    /// Whether the host compacted its history since the last commit: everything is due at once.
+    pub native_compaction: bool,
 }
 
 impl Scope {

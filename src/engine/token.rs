@@ -26,6 +26,8 @@ pub struct Offered {
     pub entry: Entry,
     /// What telling it consumes.
     pub effects: Vec<Effect>,
+    /// What telling it tells besides.
+    pub tells: Vec<SilentEntry>,
 }
 
 /// A WAIT that was answered and whose fate is open.
@@ -51,12 +53,22 @@ pub struct OpenWait {
     pub offered: Vec<Offered>,
     /// What rides in the prompt text and is told with it.
     pub silent: Vec<(SilentEntry, Vec<Effect>)>,
+    /// What ends when the request goes out, whatever is told with it.
+    pub ends: Vec<Effect>,
+    /// What was looked at, and need not be again once everything that came of it is told.
+    pub looked_at: Vec<Effect>,
+    /// Whether nothing was held back.
+    pub whole: bool,
 }
 
 impl OpenWait {
     /// The record of the entries that are chosen; `None` when nothing is told.
     pub fn record_of(&self, session: &str, scope: &ScopePath, chosen: &[usize]) -> Option<Record> {
-        if chosen.is_empty() && self.silent.is_empty() {
+        let told = chosen.iter().map(|index| &self.offered[*index]);
+        let riding = self.silent.iter().map(|(entry, _)| entry);
+        let silent: Vec<_> =
+            riding.chain(told.clone().flat_map(|offered| &offered.tells)).cloned().collect();
+        if chosen.is_empty() && silent.is_empty() {
             return None;
         }
         // A record that tells less than was offered is another record.
@@ -69,8 +81,8 @@ impl OpenWait {
             phase: self.phase,
             form: self.form,
             ordinals: self.ordinals,
-            entries: chosen.iter().map(|index| self.offered[*index].entry.clone()).collect(),
-            silent: self.silent.iter().map(|(entry, _)| entry.clone()).collect(),
+            entries: told.map(|offered| offered.entry.clone()).collect(),
+            silent,
             digest: String::new(),
         })
     }

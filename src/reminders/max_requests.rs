@@ -36,6 +36,10 @@ impl Reminder for Warning {
         Policy::new(Trigger::Once).never_again()
     }
 
+    fn rides_seams(&self) -> bool {
+        true
+    }
+
     fn propose(&self, view: &View<'_>) -> Proposal {
         let Some(requests) = Requests::of(view) else {
             return Proposal::silent(NO_CAP, "when it is spawned with one");
@@ -70,6 +74,10 @@ pub struct AtLimit;
 impl Reminder for AtLimit {
     fn policy(&self) -> Policy {
         Policy::new(Trigger::Always)
+    }
+
+    fn rides_seams(&self) -> bool {
+        true
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {

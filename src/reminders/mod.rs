@@ -3,15 +3,37 @@
 //! To add a kind: write its file, and a row in [`KINDS`]. The order of the rows is the order in
 //! which a default roster speaks.
 
+mod compacted_files;
+mod compaction_available;
+mod date_change;
+mod fork_provenance;
+mod goal_budget;
+mod hook_context;
+mod hook_outcome;
+mod large_attachment;
+mod listing_delta;
 mod max_requests;
+mod mention;
+mod mode_constraints;
+mod notice;
 mod pending_events;
+mod plan_mode;
+mod plan_reference;
+mod recovery;
+mod sections;
+mod skill_activation;
+mod skill_attachment;
 mod task_nudge;
+mod token_usage;
+mod user_revised_patch;
+mod verification_suggestion;
+mod workspace_instructions;
 
 use std::sync::Arc;
 
 use crate::engine::{
-    Audience, Definition, Policy, Profile, Proposal, Refusal, Registry, Reminder, Source, Value,
-    View,
+    Audience, Definition, Policy, Profile, Proposal, Refusal, Registry, Reminder, Silence, Source,
+    Usage, Value, View,
 };
 use crate::rules::{AnnouncedDelta, ClientGenerator, StandingText, Tuning};
 
@@ -20,6 +42,9 @@ use crate::rules::{AnnouncedDelta, ClientGenerator, StandingText, Tuning};
 enum Place {
     /// In the default roster of a root scope, in these profiles.
     Default(&'static [Profile]),
+    /// In every roster of profile `staged` that it is for, behind the default one: it speaks of
+    /// what waits in the scope, and only `explain` lists it.
+    Standing,
     /// In the roster of an agent whose requests are capped.
     CappedAgents,
     /// Only as what a client registers, under an id of its own.
@@ -31,60 +56,77 @@ struct Kind {
     name: &'static str,
     audience: Audience,
     place: Place,
-    build: fn(&Definition) -> Result<Arc<dyn Reminder>, Refusal>,
+    build: Build,
 }
 
-const STAGED: &[Profile] = &[Profile::Staged, Profile::Nudge];
+/// Makes a reminder of its definition.
+type Build = fn(&Definition) -> Result<Arc<dyn Reminder>, Refusal>;
+
+impl Kind {
+    const fn default(name: &'static str, profiles: &'static [Profile], build: Build) -> Self {
+        Self { name, audience: Audience::ROOT, place: Place::Default(profiles), build }
+    }
+
+    const fn standing(name: &'static str, audience: Audience, build: Build) -> Self {
+        Self { name, audience, place: Place::Standing, build }
+    }
+
+    const fn for_capped_agents(name: &'static str, build: Build) -> Self {
+        Self { name, audience: Audience::AGENTS, place: Place::CappedAgents, build }
+    }
+
+    const fn registered(name: &'static str, build: Build) -> Self {
+        Self { name, audience: Audience::ROOT, place: Place::Registered, build }
+    }
+}
+
+const STAGED: &[Profile] = &[Profile::Staged];
+const STAGED_AND_NUDGE: &[Profile] = &[Profile::Staged, Profile::Nudge];
+const ROOT: Audience = Audience::ROOT;
+const ALL: Audience = Audience::ALL;
 
 /// Every kind, in the order of delivery.
+#[rustfmt::skip]
 static KINDS: &[Kind] = &[
-    Kind {
-        name: "pending-events",
-        audience: Audience::ROOT,
-        place: Place::Default(STAGED),
-        build: |_| share(pending_events::PendingEvents),
-    },
-    Kind {
-        name: "task-nudge",
-        audience: Audience::ROOT,
-        place: Place::Default(STAGED),
-        build: |definition| share(task_nudge::TaskNudge::new(definition)?),
-    },
-    Kind {
-        name: "max-requests-warning",
-        audience: Audience::AGENTS,
-        place: Place::CappedAgents,
-        build: |_| share(max_requests::Warning),
-    },
-    Kind {
-        name: "max-requests-limit",
-        audience: Audience::AGENTS,
-        place: Place::CappedAgents,
-        build: |_| share(max_requests::AtLimit),
-    },
-    Kind {
-        name: "standing-text",
-        audience: Audience::ROOT,
-        place: Place::Registered,
-        build: |definition| share(StandingText::new(definition)?),
-    },
-    Kind {
-        name: "announced-delta",
-        audience: Audience::ROOT,
-        place: Place::Registered,
-        build: |definition| share(AnnouncedDelta::new(definition)?),
-    },
-    Kind {
-        name: "client-generator",
-        audience: Audience::ROOT,
-        place: Place::Registered,
-        build: |definition| share(ClientGenerator::new(definition)?),
-    },
+    Kind::default("pending-events", STAGED_AND_NUDGE, |_| share(pending_events::PendingEvents)),
+    Kind::default("compaction-available", STAGED, |it| share(compaction_available::CompactionAvailable::new(it)?)),
+    Kind::default("token-usage", STAGED, |it| share(token_usage::TokenUsage::new(it)?)),
+    Kind::default("listing-delta", STAGED, |it| share(listing_delta::ListingDelta::new(it)?)),
+    Kind::default("mode-constraints", STAGED, |_| share(mode_constraints::ModeConstraints)),
+    Kind::default("plan-mode", STAGED, |it| share(plan_mode::PlanMode::new(it)?)),
+    Kind::default("task-nudge", STAGED_AND_NUDGE, |it| share(task_nudge::TaskNudge::new(it)?)),
+    Kind::default("verification-suggestion", STAGED, |_| share(verification_suggestion::VerificationSuggestion)),
+    Kind::default("plan-reference", STAGED, |_| share(plan_reference::PlanReference)),
+    Kind::default("fork-provenance", STAGED, |_| share(fork_provenance::ForkProvenance)),
+
+    Kind::standing("recovery", ALL, |_| share(recovery::Recovery)),
+    Kind::standing("user-revised-patch", ROOT, |_| share(user_revised_patch::UserRevisedPatch)),
+    Kind::standing("date-change", ROOT, |_| share(date_change::DateChange)),
+    Kind::standing("mention", ALL, |_| share(mention::Mentions)),
+    Kind::standing("skill-attachment", ALL, |_| share(skill_attachment::SkillAttachment)),
+    Kind::standing("skill-activation", ALL, |_| share(skill_activation::SkillActivation)),
+    Kind::standing("compacted-files", ALL, |_| share(compacted_files::CompactedFiles)),
+    Kind::standing("hook-context", ROOT, |_| share(hook_context::HookContexts)),
+    Kind::standing("sections", ALL, |_| share(sections::Sections)),
+    Kind::standing("goal-budget", ALL, |_| share(goal_budget::GoalBudget)),
+    Kind::standing("hook-outcome", ALL, |_| share(hook_outcome::HookOutcomes)),
+    Kind::standing("workspace-instructions", ALL, |it| share(workspace_instructions::WorkspaceInstructions::new(it)?)),
+    Kind::standing("large-attachment", ALL, |_| share(large_attachment::LargeAttachment)),
+    Kind::standing("notice", ALL, |_| share(notice::Notice)),
+
+    Kind::for_capped_agents("max-requests-warning", |_| share(max_requests::Warning)),
+    Kind::for_capped_agents("max-requests-limit", |_| share(max_requests::AtLimit)),
+
+    Kind::registered("standing-text", |it| share(StandingText::new(it)?)),
+    Kind::registered("announced-delta", |it| share(AnnouncedDelta::new(it)?)),
+    Kind::registered("client-generator", |it| share(ClientGenerator::new(it)?)),
 ];
 
 fn share(reminder: impl Reminder + 'static) -> Result<Arc<dyn Reminder>, Refusal> {
     Ok(Arc::new(reminder))
 }
+
+pub use fork_provenance::report as fork_report;
 
 /// The names of the built-in kinds, in order, as `initialize` announces them.
 pub fn kind_names() -> impl Iterator<Item = &'static str> {
@@ -110,11 +152,13 @@ impl Registry for Catalogue {
     }
 
     fn defaults(&self, profile: Profile) -> Vec<(Definition, Source)> {
-        let rows = KINDS.iter().filter(|kind| match kind.place {
-            Place::Default(profiles) => profiles.contains(&profile),
-            Place::CappedAgents | Place::Registered => false,
-        });
-        rows.map(|kind| (kind.definition(profile), Source::Default)).collect()
+        let source = |kind: &Kind| match kind.place {
+            Place::Default(profiles) => profiles.contains(&profile).then_some(Source::Default),
+            Place::Standing => (profile == Profile::Staged).then_some(Source::Standing),
+            Place::CappedAgents | Place::Registered => None,
+        };
+        let rows = KINDS.iter().filter_map(|kind| Some((kind.definition(profile), source(kind)?)));
+        rows.collect()
     }
 
     fn for_capped_agents(&self) -> Vec<(Definition, Source)> {
@@ -143,6 +187,24 @@ impl Kind {
     }
 }
 
+/// Reads a share in hundredths.
+fn checked_percent(kind: &str, percent: u64) -> Result<u64, Refusal> {
+    if (1..=100).contains(&percent) {
+        return Ok(percent);
+    }
+    Err(Refusal::invalid(format!("{kind}: percent is a whole number from 1 to 100")))
+}
+
+/// How much context is used, or why nothing can be said of it.
+fn known_usage(view: &View<'_>) -> Result<Usage, Silence> {
+    if view.moment.host.native == Some(true) {
+        return Err(Silence::nothing("the host owns the conversation", "never in this host"));
+    }
+    view.scope.facts.usage.ok_or_else(|| {
+        Silence::nothing("how much context is used is unknown", "when the client reports it")
+    })
+}
+
 fn unknown_kind(name: &str) -> Refusal {
     let names: Vec<_> = kind_names().collect();
     Refusal::invalid(format!(
@@ -165,6 +227,10 @@ impl Reminder for Tuned {
 
     fn lane(&self) -> crate::engine::Lane {
         self.reminder.lane()
+    }
+
+    fn rides_seams(&self) -> bool {
+        self.reminder.rides_seams()
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {

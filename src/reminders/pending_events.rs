@@ -3,7 +3,7 @@
 //! All bodies in one entry, a blank line between. Each is a part of its own, so that a message with
 //! little room takes the first ones and leaves the rest; the commit removes what was captured.
 
-use crate::engine::{Effect, Part, Policy, Proposal, Reminder, Speech, Trigger, View};
+use crate::engine::{Part, Policy, Proposal, Reminder, Speech, Trigger, View};
 
 /// Tells the pending FIFO.
 #[derive(Debug)]
@@ -14,13 +14,17 @@ impl Reminder for PendingEvents {
         Policy::new(Trigger::Always)
     }
 
+    fn rides_seams(&self) -> bool {
+        true
+    }
+
     fn propose(&self, view: &View<'_>) -> Proposal {
         if view.fifo.is_empty() {
             return Proposal::silent("the pending FIFO is empty", "when something is enqueued");
         }
         let parts = view.fifo.iter().map(|pending| Part {
-            body: pending.body.clone(),
-            effects: vec![Effect::Take(pending.serial)],
+            tells: pending.tells.clone(),
+            ..Part::taking(pending.body.clone(), pending.serial)
         });
         let mut speech = Speech::new("pending events", String::new());
         speech.parts = parts.collect();

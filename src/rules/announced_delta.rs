@@ -11,7 +11,9 @@ use serde::Deserialize;
 use super::names;
 use super::settings::{self, Tuning};
 use super::template::Template;
-use crate::engine::{Definition, Lane, Policy, Proposal, Refusal, Reminder, Speech, Trigger, View};
+use crate::engine::{
+    Definition, Lane, Policy, Proposal, Refusal, Reminder, Silence, Speech, Trigger, View,
+};
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -74,34 +76,13 @@ impl Reminder for AnnouncedDelta {
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {
-        let Some(pool) = view.scope.facts.pools.get(&self.pool).filter(|pool| pool.known) else {
-            return Proposal::silent(
-                format!("pool {:?} is not known now", self.pool),
-                "when the client reports it",
-            );
+        let changes = match PoolChanges::of(view, &self.pool, Baseline::Declared(&self.baseline)) {
+            Ok(changes) => changes,
+            Err(silence) => return Proposal::Silent(silence),
         };
-        let (baseline, from) = match &pool.baseline {
-            Some(declared) => (declared, pool.declared_at),
-            None => (&self.baseline, 0),
-        };
-        let marks = view.scope.history.held_marks(view.id, None, from);
-        let known = known_names(baseline, marks);
-        let listed = || pool.names.keys().map(String::as_str);
-        let added: Vec<_> =
-            listed().filter(|name| !known.contains(name)).map(str::to_owned).collect();
-        let removed: Vec<_> = known
-            .into_iter()
-            .filter(|name| !pool.names.contains_key(*name))
-            .map(str::to_owned)
-            .collect();
-        if added.is_empty() && removed.is_empty() {
-            return Proposal::silent(
-                format!("pool {:?} is as the model knows it", self.pool),
-                "when a name comes or goes",
-            );
-        }
         let mut lines = Vec::new();
-        for (template, names) in [(&self.added, &added), (&self.removed, &removed)] {
+        for (template, names) in [(&self.added, &changes.added), (&self.removed, &changes.removed)]
+        {
             if names.is_empty() {
                 continue;
             }
@@ -110,15 +91,67 @@ impl Reminder for AnnouncedDelta {
                 Err(error) => return Proposal::Fail(error),
             }
         }
-        let mut speech = Speech::new(self.label.clone(), lines.join("\n"));
-        speech.marks = marks_of(&added, &removed);
-        // The same names may come again after they went: what is told is the change, not the list.
-        speech.fingerprint = Some(view.fingerprint(&format!(
-            "{}\n{}",
-            listed().collect::<Vec<_>>().join("\n"),
-            speech.marks.join("\n")
-        )));
-        Proposal::Speak(vec![speech])
+        let speech = Speech::new(self.label.clone(), lines.join("\n"));
+        Proposal::Speak(vec![changes.told_by(speech, view)])
+    }
+}
+
+/// What the model knew of a pool from the start.
+#[derive(Clone, Copy, Debug)]
+pub enum Baseline<'a> {
+    /// The latest list that the client declared told, else this one.
+    Declared(&'a BTreeSet<String>),
+    /// The first list that was known.
+    FirstKnown,
+}
+
+/// The names by which a pool differs from what the model knows of it.
+#[derive(Debug)]
+pub struct PoolChanges {
+    /// Names that came, sorted.
+    pub added: Vec<String>,
+    /// Names that went, sorted.
+    pub removed: Vec<String>,
+}
+
+impl PoolChanges {
+    /// Compares a pool with what the model knows, or says why there is nothing to tell.
+    pub fn of(view: &View<'_>, name: &str, baseline: Baseline<'_>) -> Result<Self, Silence> {
+        let Some(pool) = view.scope.facts.pools.get(name).filter(|pool| pool.known) else {
+            return Err(Silence::nothing(
+                format!("pool {name:?} is not known now"),
+                "when the client reports it",
+            ));
+        };
+        let nothing = BTreeSet::new();
+        let (baseline, from) = match (baseline, &pool.baseline) {
+            (Baseline::FirstKnown, _) => (pool.seed.as_ref().unwrap_or(&nothing), pool.declared_at),
+            (Baseline::Declared(_), Some(declared)) => (declared, pool.declared_at),
+            (Baseline::Declared(given), None) => (given, 0),
+        };
+        let known = known_names(baseline, view.scope.history.held_marks(view.id, None, from));
+        let listed = pool.names.keys();
+        let added: Vec<_> = listed.filter(|name| !known.contains(name.as_str())).cloned().collect();
+        let gone = known.into_iter().filter(|name| !pool.names.contains_key(*name));
+        let removed: Vec<_> = gone.map(str::to_owned).collect();
+        if added.is_empty() && removed.is_empty() {
+            return Err(Silence::nothing(
+                format!("pool {name:?} is as the model knows it"),
+                "when a name comes or goes",
+            ));
+        }
+        Ok(Self { added, removed })
+    }
+
+    /// A speech that tells these changes. The same names may come again after they went, so that
+    /// each telling is one of its own.
+    pub fn told_by(&self, speech: Speech, view: &View<'_>) -> Speech {
+        let came = self.added.iter().map(|name| format!("+{name}"));
+        let marks: Vec<_> =
+            came.chain(self.removed.iter().map(|name| format!("-{name}"))).collect();
+        let told = view.scope.history.spoken(view.id, 0).in_session;
+        let state = format!("{told}\n{}", marks.join("\n"));
+        speech.telling(view.fingerprint(&state)).marking(marks)
     }
 }
 
@@ -136,9 +169,4 @@ fn known_names<'a>(
         }
     }
     known
-}
-
-fn marks_of(added: &[String], removed: &[String]) -> Vec<String> {
-    let came = added.iter().map(|name| format!("+{name}"));
-    came.chain(removed.iter().map(|name| format!("-{name}"))).collect()
 }

@@ -9,7 +9,7 @@ mod settings;
 mod standing_text;
 mod template;
 
-pub use announced_delta::AnnouncedDelta;
+pub use announced_delta::{AnnouncedDelta, Baseline, PoolChanges};
 pub use client_generator::ClientGenerator;
 pub use policy::read as read_policy;
 pub use settings::{Tuning, read as read_settings};

@@ -1,11 +1,10 @@
 //! Wire types to the engine's, and back: the only place that knows both (law 10 of the
 //! architecture).
 
-use std::collections::BTreeMap;
-
 use reminderd_protocol::agent::{AgentOutcome, AgentSettleParams, AgentSpawnParams};
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
-use reminderd_protocol::history as wire_history;
+use reminderd_protocol::files::{FileReadParams, FileWroteParams};
+use reminderd_protocol::history::{self as wire_history, CompactionEngine};
 use reminderd_protocol::queue::{
     AcknowledgeParams, EnqueueParams, ObserveParams, StageParams, WithdrawParams,
 };
@@ -16,8 +15,8 @@ use reminderd_protocol::roster::{
 };
 use reminderd_protocol::scope::Scope as WireScope;
 use reminderd_protocol::session::{
-    HostForm, HostHistory, HostPersists, HostReceipts, HostRender, RecordsReport, RejectedRecord,
-    SessionOpenParams,
+    ForkReport, ForkWorktree, HostForm, HostHistory, HostPersists, HostReceipts, HostRender,
+    RecordsReport, RejectedRecord, SessionOpenParams,
 };
 use reminderd_protocol::state as wire_state;
 use reminderd_protocol::turn::{
@@ -26,12 +25,14 @@ use reminderd_protocol::turn::{
 use reminderd_protocol::wait as wire_wait;
 
 use crate::engine::{
-    Audience, Definition, Delivered, Delivery, Entry, Event, Explanation, Form, HostReport, Lane,
-    Limit, Member, Mode, Opened, Opening, Ordinals, Phase, PlanReport, PlanState, PoolName,
-    Profile, Record, Refusal, RefusalKind, Retained, Scope, ScopePath, Session, SettleOutcome,
-    SilentEntry, Source, Switch, Switches, Task, TaskStatus, TurnOutcome, Value, WaitRequest,
-    Waiter,
+    AttachedSkill, Audience, Charge, Definition, Delivered, Delivery, Entry, Event, Explanation,
+    Form, GoalReport, HostReport, Job, Lane, Limit, Member, Mention, MentionKind, Mode,
+    OfferedSkill, Opened, Opening, Ordinals, Phase, PlanReport, PlanState, PoolName, Profile,
+    Record, Refusal, RefusalKind, Retained, Scope, ScopePath, Seam, Session, SettleOutcome,
+    SilentEntry, Source, Switch, Switches, Task, TaskStatus, TurnOutcome, Usage, Value,
+    WaitRequest, Waiter, Worktree,
 };
+use crate::{files, reminders};
 
 /// An event of a client, and which of its values this build does not know.
 #[derive(Debug)]
@@ -138,7 +139,7 @@ pub fn opening(params: SessionOpenParams) -> Result<(Opening, Vec<RejectedRecord
         read
     });
     let opening = Opening {
-        root: params.root,
+        root: params.root.map(|root| files::identity::path_of(&root)),
         profile,
         kinds: params.kinds.map(switches).unwrap_or_default(),
         reminders: params.reminders.into_iter().map(definition).collect::<Result<_>>()?,
@@ -147,6 +148,18 @@ pub fn opening(params: SessionOpenParams) -> Result<(Opening, Vec<RejectedRecord
         trusted: params.trusted,
     };
     Ok((opening, unreadable))
+}
+
+/// The worktree of a fork, and the report that its model is told.
+pub fn fork(
+    worktree: Option<ForkWorktree>,
+    report: Option<ForkReport>,
+) -> (Option<Worktree>, Option<String>) {
+    let worktree =
+        worktree.map(|it| Worktree { directory: it.directory, branch: it.branch, base: it.base });
+    let report = report
+        .map(|it| reminders::fork_report(it.restored, &it.unrestored, &it.external, &it.dropped));
+    (worktree, report)
 }
 
 fn host(form: HostForm) -> HostReport {
@@ -376,11 +389,17 @@ pub fn compacted(params: wire_history::HistoryCompactedParams) -> Result<Reporte
         wire_history::Retained::All => Retained::All,
         wire_history::Retained::Records(ids) => Retained::Records(ids),
         wire_history::Retained::Unknown(_) => {
-            let reported = on_scope(params.scope, Event::Compacted { retained: Retained::All })?;
+            let nothing = Event::Compacted { retained: Retained::All, native: false };
+            let reported = on_scope(params.scope, nothing)?;
             return Ok(Reported { event: None, ..reported }.skipping(["history.retained"]));
         }
     };
-    on_scope(params.scope, Event::Compacted { retained })
+    let (native, skipped) = match params.engine {
+        None | Some(CompactionEngine::Client) => (false, None),
+        Some(CompactionEngine::Native) => (true, None),
+        Some(CompactionEngine::Unknown(_)) => (false, Some("history.engine")),
+    };
+    Ok(on_scope(params.scope, Event::Compacted { retained, native })?.skipping(skipped))
 }
 
 /// `history/rewound`
@@ -523,6 +542,171 @@ pub fn fact_set(params: wire_state::FactSetParams) -> Result<Reported> {
     on_scope(params.scope, event)
 }
 
+/// `goal/set`
+pub fn goal_set(params: wire_state::GoalSetParams) -> Result<Reported> {
+    let goal = |goal: wire_state::Goal| GoalReport {
+        id: goal.id,
+        objective: goal.objective,
+        budget: goal.budget,
+        plan: goal.plan,
+    };
+    Ok(on_session(params.session, Event::GoalSet(params.goal.map(goal))))
+}
+
+/// `goal/charge`
+pub fn goal_charge(params: wire_state::GoalChargeParams) -> Result<Reported> {
+    let charge = match (params.used, params.delta) {
+        (Some(used), None) => Charge::Total(used),
+        (None, Some(delta)) => Charge::Delta(delta),
+        _ => {
+            return Err(invalid(
+                "goal/charge has one of used (the running total) and delta (what comes on top)",
+            ));
+        }
+    };
+    on_scope(params.scope, Event::GoalCharged(charge))
+}
+
+/// `usage/report`
+pub fn usage_report(params: wire_state::UsageReportParams) -> Result<Reported> {
+    let usage = Usage { used: params.used, usable: params.usable, compacts_at: params.compacts_at };
+    on_scope(params.scope, Event::UsageReported(usage))
+}
+
+/// `section/set`: absent content is an emptied section, and only `unavailable` is silent.
+pub fn section_set(params: wire_state::SectionSetParams) -> Result<Reported> {
+    let (content, skipped) = match (params.state, params.content) {
+        (Some(wire_state::SectionState::Unavailable), _) => (None, None),
+        (Some(wire_state::SectionState::Absent), _) => (Some(String::new()), None),
+        (Some(wire_state::SectionState::Unknown(_)), content) => {
+            (Some(content.unwrap_or_default()), Some("section.state"))
+        }
+        (_, content) => (Some(content.unwrap_or_default()), None),
+    };
+    let event = Event::SectionSet { section: named("section", params.section)?, content };
+    Ok(on_scope(params.scope, event)?.skipping(skipped))
+}
+
+/// `mention/add`. A kind that this build does not know counts as a reference.
+pub fn mention_add(params: wire_state::MentionAddParams) -> Result<Reported> {
+    let (kind, skipped) = match params.kind {
+        wire_state::MentionKind::Ref => (MentionKind::Ref, None),
+        wire_state::MentionKind::File => (MentionKind::File, None),
+        wire_state::MentionKind::Mcp => (MentionKind::Mcp, None),
+        wire_state::MentionKind::Agent => (MentionKind::Agent, None),
+        wire_state::MentionKind::Unknown(_) => (MentionKind::Ref, Some("mention.kind")),
+    };
+    let range = match params.range {
+        None => None,
+        Some(range) if range.start >= 1 && range.start <= range.end => {
+            Some((range.start, range.end))
+        }
+        Some(range) => {
+            return Err(invalid(format!(
+                "mention/add: range {}-{} is none: lines count from 1, and the end is not before \
+                 the start",
+                range.start, range.end
+            )));
+        }
+    };
+    let target = named("target", params.target)?;
+    let mention = Mention {
+        kind,
+        target: if kind == MentionKind::File { files::identity::path_of(&target) } else { target },
+        range,
+        content: params.content,
+        rejected: params.rejected,
+    };
+    Ok(on_scope(params.scope, Event::Mentioned(mention))?.skipping(skipped))
+}
+
+/// `skill/offer`
+pub fn skill_offer(params: wire_state::SkillOfferParams) -> Result<Reported> {
+    // A skill that is visible already has nothing to activate.
+    let dormant = params.skills.into_iter().filter(|skill| skill.visible != Some(true));
+    let skills =
+        dormant.map(|skill| OfferedSkill { name: skill.name, globs: skill.globs }).collect();
+    on_scope(params.scope, Event::SkillsOffered(skills))
+}
+
+/// `skill/attach`: what a skill requires comes before it, each once.
+pub fn skill_attach(params: wire_state::SkillAttachParams) -> Result<Reported> {
+    let mut skills = Vec::new();
+    flatten(params.skill, &mut skills)?;
+    on_scope(params.scope, Event::SkillAttached(skills))
+}
+
+fn flatten(skill: wire_state::AttachedSkill, flat: &mut Vec<AttachedSkill>) -> Result<()> {
+    for required in skill.requires {
+        flatten(required, flat)?;
+    }
+    if !flat.iter().any(|known| known.name == skill.name) {
+        flat.push(AttachedSkill { name: named("name", skill.name)?, body: skill.body });
+    }
+    Ok(())
+}
+
+/// `hook/context`
+pub fn hook_context(params: wire_state::HookContextParams) -> Result<Reported> {
+    let event = Event::HookContext {
+        event: named("event", params.event)?,
+        body: params.body,
+        accepted: params.accepted,
+    };
+    Ok(on_session(params.session, event))
+}
+
+/// `hook/outcome`: only what blocked is told.
+pub fn hook_outcome(params: wire_state::HookOutcomeParams) -> Result<Reported> {
+    let event = named("event", params.event)?;
+    let reported = on_scope(params.scope, Event::HookBlocked { event, reason: params.reason })?;
+    Ok(match params.decision {
+        wire_state::HookDecision::Block => reported,
+        wire_state::HookDecision::Allow => Reported { event: None, ..reported },
+        wire_state::HookDecision::Unknown(_) => {
+            Reported { event: None, ..reported }.skipping(["hook.decision"])
+        }
+    })
+}
+
+/// `patch/revised`
+pub fn patch_revised(params: wire_state::PatchRevisedParams) -> Result<Reported> {
+    Ok(on_session(params.session, Event::PatchRevised { summary: params.summary }))
+}
+
+/// `verifier/started`
+pub fn verifier_started(params: wire_state::VerifierStartedParams) -> Result<Reported> {
+    Ok(on_session(params.session, Event::VerifierStarted))
+}
+
+/// `job/ended`
+pub fn job_ended(params: wire_state::JobEndedParams) -> Result<Reported> {
+    let job = Job { job: named("job", params.job)?, state: params.state, summary: params.summary };
+    on_scope(params.scope, Event::JobEnded(job))
+}
+
+/// `date/set`
+pub fn date_set(params: wire_state::DateSetParams) -> Result<Reported> {
+    Ok(on_session(params.session, Event::DateSet { date: named("date", params.date)? }))
+}
+
+/// `file/read`. Addresses that are no files are never looked at.
+pub fn file_read(params: FileReadParams) -> Result<Reported> {
+    let whole = !params.partial && params.pages.is_none();
+    touched(params.scope, &params.uri, false, whole)
+}
+
+/// `file/wrote`
+pub fn file_wrote(params: FileWroteParams) -> Result<Reported> {
+    touched(params.scope, &params.uri, true, false)
+}
+
+fn touched(scope: WireScope, uri: &str, wrote: bool, whole: bool) -> Result<Reported> {
+    let uri = named("uri", uri.to_owned())?;
+    let event = Event::Touched { path: files::identity::path_of(&uri), wrote, whole };
+    on_scope(scope, event)
+}
+
 /// Everything that the daemon believes about a scope.
 pub fn state(session: &Session, scope: &Scope, wire_scope: WireScope) -> wire_state::SessionState {
     let facts = session.facts();
@@ -569,10 +753,27 @@ pub fn state(session: &Session, scope: &Scope, wire_scope: WireScope) -> wire_st
         mode: facts.effective_mode().map(str::to_owned),
         plan,
         tasks: facts.tasks.all().into_iter().map(wire_task).collect(),
-        goal: serde_json::Value::Null,
-        usage: serde_json::Value::Null,
+        goal: facts.goal.as_ref().map_or(serde_json::Value::Null, |goal| {
+            serde_json::json!({
+                "id": goal.report.id,
+                "objective": goal.report.objective,
+                "budget": goal.report.budget,
+                "plan": goal.report.plan,
+                "used": goal.used,
+            })
+        }),
+        usage: scope.facts.usage.map_or(serde_json::Value::Null, |usage| {
+            serde_json::json!({
+                "used": usage.used, "usable": usage.usable, "compactsAt": usage.compacts_at,
+            })
+        }),
         pools: scope.facts.pools.iter().map(|(name, it)| (name.clone(), pool(it))).collect(),
-        sections: BTreeMap::new(),
+        sections: scope
+            .facts
+            .sections
+            .iter()
+            .map(|section| (section.name.clone(), serde_json::json!(section.content)))
+            .collect(),
         facts: scope.facts.named.iter().map(|(name, it)| (name.clone(), json(it))).collect(),
         agents: agents
             .map(|agent| {
@@ -593,10 +794,16 @@ pub fn state(session: &Session, scope: &Scope, wire_scope: WireScope) -> wire_st
 
 // The WAIT
 
-/// `reminder/wait`
+/// `reminder/wait`. A seam that this build does not know counts as unsaid.
 pub fn wait(params: wire_wait::WaitParams, waiter: Waiter) -> Result<WaitRequest> {
     Ok(WaitRequest {
         scope: path(&params.scope)?,
+        seam: match params.seam {
+            Some(wire_wait::Seam::Prompt) => Seam::Prompt,
+            Some(wire_wait::Seam::Tools) => Seam::Tools,
+            Some(wire_wait::Seam::Continuation) => Seam::Continuation,
+            Some(wire_wait::Seam::Unknown(_)) | None => Seam::Unsaid,
+        },
         turn: params.turn,
         history: params.history.map(|history| history.records),
         limit: params.limit.map_or_else(Limit::default, |limit| Limit {

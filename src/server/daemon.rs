@@ -118,6 +118,27 @@ impl Daemon {
         }
     }
 
+    /// Takes in a session that was made elsewhere, where none of its name is there.
+    pub fn adopt(&self, made: Session) -> Result<(), ErrorObject> {
+        let name = made.id().to_owned();
+        match self.sessions.entry(name.clone()) {
+            Entry::Occupied(_) => Err(ErrorObject::new(
+                ErrorKind::InvalidParams,
+                format!("session {name:?} is there already: fork into another name"),
+            )),
+            Entry::Vacant(place) => {
+                let slot = Arc::new(Slot {
+                    tag: tag(&name),
+                    session: Mutex::new(made),
+                    last_active: AtomicU64::new(self.now()),
+                });
+                self.by_tag.insert(slot.tag, Arc::clone(&slot));
+                place.insert(slot);
+                Ok(())
+            }
+        }
+    }
+
     /// Closes a session: its tokens are gone with it.
     pub fn close(&self, session: &str) -> Result<(), ErrorObject> {
         let slot = self.slot(session)?;

@@ -6,6 +6,8 @@ use reminderd_protocol::roster::{ExplainResult, RosterRemoveResult};
 use reminderd_protocol::scope::Scope;
 
 use super::{Call, answer, convert};
+use crate::engine::Findings;
+use crate::files;
 use crate::server::Outcome;
 
 /// Records that one answer of `reminder/history` holds unless the client says otherwise.
@@ -31,18 +33,33 @@ pub fn remove(call: &Call<'_>) -> Outcome {
     )
 }
 
-/// `reminder/explain`
+/// `reminder/explain`. What has to be read from files first is read off the connection's path.
 pub fn explain(call: &Call<'_>) -> Outcome {
-    let explained = call.params().and_then(|scope: Scope| {
+    let read = call.params().and_then(|scope: Scope| {
         let path = convert::path(&scope)?;
         let slot = call.daemon.slot(&scope.session)?;
-        let rows = slot
-            .lock()
-            .explain(call.daemon.now(), &path)
-            .map_err(|refusal| convert::error(&refusal))?;
-        answer(&ExplainResult { rows: rows.into_iter().map(convert::explanation).collect() })
+        let session = slot.lock();
+        let wanted =
+            session.wanted(call.daemon.now(), &path).map_err(|refusal| convert::error(&refusal))?;
+        let root = session.root().map(str::to_owned);
+        drop(session);
+        Ok((slot, path, wanted, root))
     });
-    Outcome::Now(explained)
+    let (slot, path, wanted, root) = match read {
+        Ok(read) => read,
+        Err(error) => return Outcome::Now(Err(error)),
+    };
+    let now = call.daemon.now();
+    let explained = move |findings: &Findings| {
+        let rows = slot.lock().explain(now, &path, findings);
+        let rows = rows.map_err(|refusal| convert::error(&refusal))?;
+        answer(&ExplainResult { rows: rows.into_iter().map(convert::explanation).collect() })
+    };
+    if wanted.is_empty() {
+        return Outcome::Now(explained(&Findings::new()));
+    }
+    let findings = files::look_at(wanted, root, files::DEADLINE);
+    Outcome::Later(Box::pin(async move { explained(&findings.await) }))
 }
 
 /// `reminder/history`

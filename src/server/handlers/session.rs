@@ -1,11 +1,11 @@
-//! Sessions: opening, closing, listing; and the clock that scripts move.
+//! Sessions: opening, forking, closing, listing; and the clock that scripts move.
 
 use reminderd_protocol::NoParams;
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::initialize::{ClockParams, ClockResult};
 use reminderd_protocol::session::{
-    OpenState, SessionCloseParams, SessionLife, SessionOpenParams, SessionOpenResult,
-    SessionSummary,
+    OpenState, RecordsReport, SessionCloseParams, SessionForkParams, SessionLife,
+    SessionOpenParams, SessionOpenResult, SessionSummary,
 };
 use serde_json::value::RawValue;
 
@@ -16,6 +16,16 @@ use crate::server::{Answer, Outcome};
 /// The longest name of a session, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
 
+fn check_name(session: &str) -> Result<(), ErrorObject> {
+    if session.is_empty() || session.len() > NAME_BYTES_MAX {
+        return Err(ErrorObject::new(
+            ErrorKind::InvalidParams,
+            format!("a session's name has 1 to {NAME_BYTES_MAX} bytes: give it another"),
+        ));
+    }
+    Ok(())
+}
+
 /// `session/open`
 pub fn open(call: &Call<'_>) -> Outcome {
     Outcome::Now(opened(call))
@@ -24,12 +34,7 @@ pub fn open(call: &Call<'_>) -> Outcome {
 fn opened(call: &Call<'_>) -> Answer {
     let params: SessionOpenParams = call.params()?;
     let session = params.session.clone();
-    if session.is_empty() || session.len() > NAME_BYTES_MAX {
-        return Err(ErrorObject::new(
-            ErrorKind::InvalidParams,
-            format!("a session's name has 1 to {NAME_BYTES_MAX} bytes: give it another"),
-        ));
-    }
+    check_name(&session)?;
     let (mut opening, unreadable) = convert::opening(params)?;
     let client = call.connection.client();
     let trusted = client.and_then(|client| client.options["trusted"].as_bool());
@@ -48,6 +53,36 @@ fn opened(call: &Call<'_>) -> Answer {
         roster,
         untrusted: Vec::new(),
     })
+}
+
+/// `session/fork`
+pub fn fork(call: &Call<'_>) -> Outcome {
+    Outcome::Now(forked(call))
+}
+
+fn forked(call: &Call<'_>) -> Answer {
+    let params: SessionForkParams = call.params()?;
+    check_name(&params.into)?;
+    let source = call.daemon.slot(&params.session)?;
+    let (worktree, report) = convert::fork(params.worktree, params.report);
+    let forked = source
+        .lock()
+        .fork(&params.into, params.through.as_deref(), worktree, report)
+        .map_err(|refusal| convert::error(&refusal))?;
+    let root = forked.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
+    let held = root.history.records().iter().filter(|delivered| delivered.lost.is_none());
+    let result = SessionOpenResult {
+        records: RecordsReport {
+            accepted: held.map(|delivered| delivered.record.id.clone()).collect(),
+            rejected: Vec::new(),
+        },
+        session: params.into,
+        state: OpenState::New,
+        roster: convert::roster(root),
+        untrusted: Vec::new(),
+    };
+    call.daemon.adopt(forked)?;
+    answer(&result)
 }
 
 /// `session/close`

@@ -1,11 +1,12 @@
-//! The WAIT and what becomes of its token. Everything but the clients' generators is captured when
-//! the message arrives; their answers are filled in later and see nothing newer.
+//! The WAIT and what becomes of its token. Everything but what is slow is captured when the message
+//! arrives; what clients' generators answer and what stands in files is filled in later, and sees
+//! nothing newer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::roster::{ComputeParams, ComputeResult};
 use reminderd_protocol::scope::Scope;
@@ -16,16 +17,15 @@ use serde::Deserialize as _;
 
 use super::{Call, answer, convert, internal};
 use crate::engine::{
-    Ask, Delivery, Millis, Problem, Receipt, Refusal, RefusalKind, ScopePath, Serial, Session,
-    Staged, short_name,
+    Ask, Delivery, Findings, Millis, Problem, Receipt, Refusal, RefusalKind, ScopePath, Serial,
+    Session, Staged, short_name,
 };
+use crate::files;
 use crate::server::daemon::{Daemon, Slot};
 use crate::server::{Answer, Connection, Outcome, Peer, Surroundings};
 
-/// How long the slow parts of a WAIT may take unless the client says otherwise, in milliseconds.
-const DEADLINE: u64 = 2000;
-/// How much of it the client's generators may take.
-const GENERATORS_DEADLINE: u64 = 250;
+/// How much of a WAIT's time the client's generators may take.
+const GENERATORS_DEADLINE: Duration = Duration::from_millis(250);
 
 /// `reminder/wait`
 pub fn wait(call: &Call<'_>) -> Outcome {
@@ -38,7 +38,7 @@ pub fn wait(call: &Call<'_>) -> Outcome {
 fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let params: WaitParams = call.params()?;
     let auto_commit = params.auto_commit;
-    let deadline = params.deadline_ms.unwrap_or(DEADLINE).min(GENERATORS_DEADLINE);
+    let deadline = params.deadline_ms.map_or(files::DEADLINE, Duration::from_millis);
     let scope = params.scope.clone();
     let slot = call.daemon.slot(&scope.session)?;
     let request = convert::wait(params, call.connection.id())?;
@@ -50,25 +50,27 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let mut session = slot.lock();
     let staged =
         session.stage(now, &request, material).map_err(|refusal| convert::error(&refusal))?;
-    let (wait, asks) = match staged {
+    let (wait, asks, wanted) = match staged {
         Staged::Ready(delivery) => {
             let answer = delivered(&mut session, call.connection, now, *delivery, auto_commit);
             return Ok(Outcome::Now(answer));
         }
-        Staged::Asking { wait, asks } => (wait, asks),
+        Staged::Asking { wait, asks, wanted } => (wait, asks, wanted),
     };
+    let root = session.root().map(str::to_owned);
     drop(session);
     let daemon = Arc::clone(call.daemon);
     let connection = Arc::clone(call.connection);
     let prepared = Prepared { slot, path, wait, finished: false };
-    let answers = ask(connection.peer(), &scope, asks, Duration::from_millis(deadline));
+    let answers = ask(connection.peer(), &scope, asks, deadline.min(GENERATORS_DEADLINE));
+    let findings = files::look_at(wanted, root, deadline);
     Ok(Outcome::Later(Box::pin(async move {
-        let answers = answers.await;
-        prepared.finish(&daemon, &connection, &answers, auto_commit)
+        let (answers, findings) = join(answers, findings).await;
+        prepared.finish(&daemon, &connection, &answers, &findings, auto_commit)
     })))
 }
 
-/// A WAIT that waits for generators. Dropped before it is finished, as a cancel does, it leaves no
+/// A WAIT that waits for what is slow. Dropped before it is finished, as a cancel does, it leaves no
 /// token.
 struct Prepared {
     slot: Arc<Slot>,
@@ -83,13 +85,14 @@ impl Prepared {
         daemon: &Daemon,
         connection: &Connection,
         answers: &BTreeMap<String, String>,
+        findings: &Findings,
         auto_commit: bool,
     ) -> Answer {
         self.finished = true;
         let now = daemon.now();
         let mut session = self.slot.lock();
         let delivery = session
-            .finish(now, &self.path, self.wait, answers)
+            .finish(now, &self.path, self.wait, answers, findings)
             .map_err(|refusal| convert::error(&refusal))?;
         delivered(&mut session, connection, now, delivery, auto_commit)
     }

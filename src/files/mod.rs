@@ -1,0 +1,7 @@
+//! Files: whose paths are the same, and what stands in them. Everything here that touches a disk
+//! runs on threads of its own, never on a connection's path.
+
+pub mod identity;
+mod read;
+
+pub use read::{DEADLINE, look_at};

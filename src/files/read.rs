@@ -1,0 +1,162 @@
+//! Looking at what reminders asked for: text, directories, sizes. Only regular files are opened,
+//! without blocking, and never more of them than is wanted.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::engine::{Findings, Found, Reading, Wanted};
+
+use super::identity;
+
+/// How long looking may take unless the client says otherwise.
+pub const DEADLINE: Duration = Duration::from_secs(2);
+/// The largest instruction file that is read, in bytes (`reminders.md`, `workspace-instructions`).
+const INSTRUCTIONS_BYTES_MAX: u64 = 256 << 10;
+/// The most text of a mention, in bytes (`reminders.md`, `mention`).
+const MENTION_BYTES_MAX: u64 = 512 << 10;
+/// The most names of a directory.
+const LISTING_NAMES_MAX: usize = 1000;
+/// The largest attachment whose pages are counted, in bytes.
+const ATTACHMENT_BYTES_MAX: u64 = 64 << 20;
+
+/// Looks at files on threads of their own. What is not there when the time is up is left out.
+pub fn look_at(
+    wanted: Vec<Wanted>,
+    root: Option<String>,
+    deadline: Duration,
+) -> impl Future<Output = Findings> + Send + 'static {
+    let until = tokio::time::Instant::now() + deadline;
+    let looks: Vec<_> = wanted
+        .into_iter()
+        .map(|wanted| {
+            let root = root.clone();
+            tokio::task::spawn_blocking(move || {
+                let found = look(&wanted, root.as_deref().map(Path::new));
+                (wanted, found)
+            })
+        })
+        .collect();
+    async move {
+        let mut findings = Findings::new();
+        for look in looks {
+            if let Ok(Ok((wanted, found))) = tokio::time::timeout_at(until, look).await {
+                findings.insert(wanted, found);
+            }
+        }
+        findings
+    }
+}
+
+fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
+    if !identity::is_path(&wanted.path) {
+        return Found::Missing;
+    }
+    let path = Path::new(&wanted.path);
+    let real = match fs::canonicalize(path) {
+        Ok(real) => real,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Found::Missing,
+        Err(error) => return unread(path, error.to_string()),
+    };
+    let leaves = |root: &Path| {
+        let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+        path.starts_with(&root) && !real.starts_with(&root)
+    };
+    if root.is_some_and(leaves) {
+        return unread(&real, "it is a link that leaves the root");
+    }
+    let found = fs::metadata(&real).and_then(|metadata| {
+        if metadata.is_dir() {
+            return match wanted.reading {
+                Reading::Mention => listing(&real),
+                _ => Ok(unread(&real, "it is a directory")),
+            };
+        }
+        if !metadata.is_file() {
+            return Ok(unread(&real, "it is no regular file"));
+        }
+        match wanted.reading {
+            Reading::Instructions if metadata.len() > INSTRUCTIONS_BYTES_MAX => {
+                let bytes = metadata.len();
+                let reason = format!("it has {bytes} bytes, over {INSTRUCTIONS_BYTES_MAX}");
+                Ok(unread(&real, reason))
+            }
+            Reading::Instructions => text(&real, INSTRUCTIONS_BYTES_MAX),
+            Reading::Mention => text(&real, MENTION_BYTES_MAX),
+            Reading::Attachment => attachment(&real, metadata.len()),
+        }
+    });
+    found.unwrap_or_else(|error| unread(&real, error.to_string()))
+}
+
+fn unread(real: &Path, reason: impl Into<String>) -> Found {
+    Found::Unread { real: real.to_string_lossy().into_owned(), reason: reason.into() }
+}
+
+/// Opens a file without waiting, whatever stands in its place by now.
+fn open(path: &Path) -> io::Result<File> {
+    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it is no regular file"))
+    }
+}
+
+/// The beginning of a text file. Never cut within a character.
+fn text(real: &Path, most: u64) -> io::Result<Found> {
+    let mut bytes = Vec::new();
+    let file = open(real)?;
+    let size = file.metadata()?.len();
+    file.take(most).read_to_end(&mut bytes)?;
+    let mut is_cut = size > most;
+    if bytes.contains(&0) {
+        return Ok(unread(real, format!("it is binary, {size} bytes")));
+    }
+    let text = match String::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let valid = error.utf8_error().valid_up_to();
+            let bytes = error.into_bytes();
+            // Up to three bytes of a character may be missing behind a cut, not before it.
+            if !is_cut || bytes.len() - valid > 3 {
+                return Ok(unread(real, format!("it is not UTF-8 text, {size} bytes")));
+            }
+            is_cut = true;
+            String::from_utf8_lossy(&bytes[..valid]).into_owned()
+        }
+    };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
+    let real = real.to_string_lossy().into_owned();
+    Ok(Found::Text { real, text, cut_from: is_cut.then_some(size) })
+}
+
+/// The names in a directory, sorted; directories end in a slash.
+fn listing(real: &Path) -> io::Result<Found> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(real)? {
+        let entry = entry?;
+        let mut name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            name.push('/');
+        }
+        names.push(name);
+    }
+    names.sort();
+    let more = names.len().saturating_sub(LISTING_NAMES_MAX) as u64;
+    names.truncate(LISTING_NAMES_MAX);
+    Ok(Found::Listing { real: real.to_string_lossy().into_owned(), names, more })
+}
+
+/// The size and, of a PDF, the pages.
+fn attachment(real: &Path, bytes: u64) -> io::Result<Found> {
+    let mut content = Vec::new();
+    open(real)?.take(ATTACHMENT_BYTES_MAX).read_to_end(&mut content)?;
+    let pages =
+        lopdf::Document::load_mem(&content).ok().map(|document| document.get_pages().len() as u64);
+    let fingerprint = blake3::hash(&content).to_hex().to_string();
+    Ok(Found::Attachment { bytes, pages, fingerprint })
+}

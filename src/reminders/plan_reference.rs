@@ -1,0 +1,58 @@
+//! `plan-reference`: an accepted plan, on a later turn (`reminders.md` §3).
+//!
+//! Once for each plan, and again when a compaction took it. Silent where an active goal carries that
+//! same plan: the goal's own context gives its address.
+
+use crate::engine::{PlanState, Policy, Proposal, Reminder, Speech, Trigger, View, one_line};
+
+/// Characters of the plan that are shown.
+const CONTENT_CHARS_MAX: usize = 12_000;
+
+/// Gives the address and the beginning of the accepted plan.
+#[derive(Debug)]
+pub struct PlanReference;
+
+impl Reminder for PlanReference {
+    fn policy(&self) -> Policy {
+        Policy::new(Trigger::Once)
+    }
+
+    fn propose(&self, view: &View<'_>) -> Proposal {
+        let plan = &view.facts.plan;
+        if plan.state != PlanState::Accepted {
+            return Proposal::silent("no plan is accepted", "after one is");
+        }
+        if view.facts.is_planning() {
+            return Proposal::silent("another plan is being made", "when planning ends");
+        }
+        if view.moment.ordinals.turn <= view.facts.plan_accepted_in {
+            return Proposal::silent("the plan was accepted in this turn", "in the next turn");
+        }
+        let goal = view.facts.goal.as_ref().and_then(|goal| goal.report.plan.as_ref());
+        if goal.is_some() && goal == plan.address.as_ref() {
+            return Proposal::silent("the active goal carries this plan", "without that goal");
+        }
+        let address = plan.address.as_deref();
+        let content = plan.content.as_deref().unwrap_or_default();
+        let mut body = match address {
+            Some(address) => format!("A plan was accepted; it is at {}.", one_line(address)),
+            None => "A plan was accepted.".to_owned(),
+        };
+        body.push_str(" It binds only as far as it fits the present request.");
+        if !content.trim().is_empty() {
+            body.push_str("\n\n");
+            match content.char_indices().nth(CONTENT_CHARS_MAX) {
+                None => body.push_str(content.trim_end()),
+                Some((end, _)) => {
+                    let more = content[end..].chars().count();
+                    body.push_str(&content[..end]);
+                    body.push_str(&format!("\n… (cut: {more} more characters at its address)"));
+                }
+            }
+        }
+        // One telling a plan: another plan is another key.
+        let state = view.fingerprint(&format!("{}\n{content}", address.unwrap_or_default()));
+        let key = address.map_or_else(|| state.clone(), str::to_owned);
+        Proposal::Speak(vec![Speech::new("plan", body).about(key).telling(state)])
+    }
+}

@@ -1,0 +1,86 @@
+//! `skill-activation`: a path touched in this turn is what an offered skill is for
+//! (`reminders.md` §3). Each skill once while history holds it.
+
+use std::collections::BTreeSet;
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::engine::{
+    Lane, OfferedSkill, Policy, Proposal, Reminder, Speech, Trigger, View, short_name,
+};
+
+/// Names that one entry lists.
+const NAMES_MAX: usize = 5;
+
+/// Names the skills that became relevant.
+#[derive(Debug)]
+pub struct SkillActivation;
+
+impl Reminder for SkillActivation {
+    fn policy(&self) -> Policy {
+        Policy::new(Trigger::Always)
+    }
+
+    fn lane(&self) -> Lane {
+        Lane::Skill
+    }
+
+    fn propose(&self, view: &View<'_>) -> Proposal {
+        let facts = &view.scope.facts;
+        let Some(root) = view.root else {
+            return Proposal::silent("the session has no root", "in a session with one");
+        };
+        if facts.skills.is_empty() || facts.touched.is_empty() {
+            return Proposal::silent(
+                "no skill is offered, or no path was touched in this turn",
+                "after a path is touched that a skill is for",
+            );
+        }
+        let told: BTreeSet<&str> = view.scope.history.held_marks(view.id, None, 0).collect();
+        let below = root.trim_end_matches('/');
+        let touched = facts.touched.keys();
+        let touched: Vec<&str> =
+            touched.filter_map(|path| path.strip_prefix(below)?.strip_prefix('/')).collect();
+        let mut active = Vec::new();
+        let mut first = None;
+        for skill in facts.skills.iter().filter(|skill| !told.contains(skill.name.as_str())) {
+            let matcher = match matcher(skill) {
+                Ok(matcher) => matcher,
+                Err(error) => return Proposal::Fail(error),
+            };
+            let hit = touched
+                .iter()
+                .find(|path| matcher.matched_path_or_any_parents(path, false).is_ignore());
+            if let Some(path) = hit {
+                first.get_or_insert(*path);
+                active.push(skill.name.clone());
+            }
+        }
+        let Some(path) = first else {
+            return Proposal::silent(
+                "no skill that is not told yet is for the paths of this turn",
+                "after a path is touched that a skill is for",
+            );
+        };
+        let names: Vec<_> =
+            active.iter().take(NAMES_MAX).map(|name| short_name(name, 200)).collect();
+        let mut body =
+            format!("{} is what these skills are for: {}", short_name(path, 500), names.join(", "));
+        if active.len() > NAMES_MAX {
+            body.push_str(&format!(" and {} more", active.len() - NAMES_MAX));
+        }
+        body.push('.');
+        Proposal::Speak(vec![Speech::new("skills", body).marking(active)])
+    }
+}
+
+/// A skill's globs, relative to the root, gitignore style.
+fn matcher(skill: &OfferedSkill) -> Result<Gitignore, String> {
+    let mut builder = GitignoreBuilder::new("");
+    for glob in &skill.globs {
+        builder
+            .add_line(None, glob)
+            .map_err(|error| format!("skill {:?}: glob {glob:?}: {error}", skill.name))?;
+    }
+    builder.build().map_err(|error| format!("skill {:?}: {error}", skill.name))
+}
