@@ -10,6 +10,8 @@ pub enum Target {
     AtLeast(f64),
     /// The figure is less than this.
     Below(Duration),
+    /// Nothing: the row is there to be read.
+    Nothing,
 }
 
 /// A figure.
@@ -53,19 +55,20 @@ pub fn head() {
 pub fn row(what: &str, figure: Figure, against: Option<(&str, Figure)>, target: &Target) {
     let ratio = against.map(|(_, floor)| figure.number() / floor.number());
     let (target, reached) = match target {
-        Target::AtMost(most) => {
-            (format!("≤ {most:.1} ×"), ratio.is_some_and(|ratio| ratio <= *most))
-        }
-        Target::AtLeast(least) => {
-            (format!("≥ {least:.1} ×"), ratio.is_some_and(|ratio| ratio >= *least))
-        }
+        Target::AtMost(most) => (format!("≤ {most:.1} ×"), ratio.map(|ratio| ratio <= *most)),
+        Target::AtLeast(least) => (format!("≥ {least:.1} ×"), ratio.map(|ratio| ratio >= *least)),
         Target::Below(time) => {
-            (format!("< {} µs", time.as_micros()), figure.number() < time.as_secs_f64())
+            (format!("< {} µs", time.as_micros()), Some(figure.number() < time.as_secs_f64()))
         }
+        Target::Nothing => ("–".to_owned(), None),
     };
     let (name, floor) =
         against.map_or(("–", "–".to_owned()), |(name, floor)| (name, floor.to_string()));
     let ratio = ratio.map_or("–".to_owned(), |ratio| format!("{ratio:.2} ×"));
-    let verdict = if reached { "ok" } else { "short" };
+    let verdict = match reached {
+        Some(true) => "ok",
+        Some(false) => "short",
+        None => "",
+    };
     println!("{what:<44}  {name:<34}  {figure:>9}  {floor:>9}  {ratio:>7}  {target:>9}  {verdict}");
 }

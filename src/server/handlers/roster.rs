@@ -15,7 +15,7 @@ const HISTORY_ROWS: u64 = 100;
 pub fn list(call: &Call<'_>) -> Outcome {
     let listed = call.params().and_then(|scope: Scope| {
         let path = convert::path(&scope)?;
-        let slot = call.daemon.slot(&scope.session)?;
+        let slot = call.daemon.slot(&scope.session, call.at)?;
         let session = slot.lock();
         let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
         answer(&convert::roster(scope))
@@ -35,11 +35,9 @@ pub fn remove(call: &Call<'_>) -> Outcome {
 pub fn explain(call: &Call<'_>) -> Outcome {
     let explained = call.params().and_then(|scope: Scope| {
         let path = convert::path(&scope)?;
-        let slot = call.daemon.slot(&scope.session)?;
-        let rows = slot
-            .lock()
-            .explain(call.daemon.now(), &path)
-            .map_err(|refusal| convert::error(&refusal))?;
+        let slot = call.daemon.slot(&scope.session, call.at)?;
+        let rows =
+            slot.lock().explain(call.at, &path).map_err(|refusal| convert::error(&refusal))?;
         answer(&ExplainResult { rows: rows.into_iter().map(convert::explanation).collect() })
     });
     Outcome::Now(explained)
@@ -49,7 +47,7 @@ pub fn explain(call: &Call<'_>) -> Outcome {
 pub fn history(call: &Call<'_>) -> Outcome {
     let told = call.params().and_then(|params: HistoryParams| {
         let path = convert::path(&params.scope)?;
-        let slot = call.daemon.slot(&params.scope.session)?;
+        let slot = call.daemon.slot(&params.scope.session, call.at)?;
         let session = slot.lock();
         let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
         let mut records = scope.history.records();
