@@ -1,53 +1,53 @@
 //! Files: what the agent read and wrote, what the person does in the editor, and edits.
 
 use crate::scope::Scope;
-use crate::wire::{is_false, null_default};
+use crate::wire::{is_false, null_default, scoped};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `file/read`: a read that succeeded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FileReadParams {
-    /// Who read.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The file, as a `file:` URI or an absolute path.
-    pub uri: String,
-    /// What was read; absent lets the daemon look at the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// The pages of a paged document that were read, such as `1-5`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pages: Option<String>,
-    /// Whether only a part was read, which starts the watch but tells nothing.
-    #[serde(default, deserialize_with = "null_default", skip_serializing_if = "is_false")]
-    pub partial: bool,
+scoped! {
+    /// `file/read`: a read that succeeded.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct FileReadParams {
+        /// Who read.
+        pub scope: Scope,
+        /// The file, as a `file:` URI or an absolute path.
+        pub uri: String,
+        /// What was read; absent lets the daemon look at the file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub text: Option<String>,
+        /// The pages of a paged document that were read, such as `1-5`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub pages: Option<String>,
+        /// Whether only a part was read, which starts the watch but tells nothing.
+        #[serde(default, deserialize_with = "null_default", skip_serializing_if = "is_false")]
+        pub partial: bool,
+    }
 }
 
-/// `file/wrote`: the agent's own write that succeeded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FileWroteParams {
-    /// Who wrote.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The file, as a `file:` URI or an absolute path.
-    pub uri: String,
-    /// What was written; absent lets the daemon look at the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
+scoped! {
+    /// `file/wrote`: the agent's own write that succeeded.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct FileWroteParams {
+        /// Who wrote.
+        pub scope: Scope,
+        /// The file, as a `file:` URI or an absolute path.
+        pub uri: String,
+        /// What was written; absent lets the daemon look at the file.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub text: Option<String>,
+    }
 }
 
-/// `file/forget`: stop watching a file for the scope.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FileForgetParams {
-    /// Whose file.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The file, as a `file:` URI or an absolute path.
-    pub uri: String,
+scoped! {
+    /// `file/forget`: stop watching a file for the scope.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct FileForgetParams {
+        /// Whose file.
+        pub scope: Scope,
+        /// The file, as a `file:` URI or an absolute path.
+        pub uri: String,
+    }
 }
 
 /// `textDocument/didOpen`, as in LSP.
@@ -166,43 +166,43 @@ pub struct FileEvent {
     pub change_type: i64,
 }
 
-/// `edit/begin`: an edit of these files is about to be made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct EditBeginParams {
-    /// Who edits.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The files.
-    pub uris: Vec<String>,
+scoped! {
+    /// `edit/begin`: an edit of these files is about to be made.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct EditBeginParams {
+        /// Who edits.
+        pub scope: Scope,
+        /// The files.
+        pub uris: Vec<String>,
+    }
 }
 
-/// `edit/end`: the edit was made, or failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct EditEndParams {
-    /// Who edited.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The files, with the versions that the edit made.
-    pub uris: Vec<VersionedUri>,
-    /// Whether it was made.
-    pub ok: bool,
+scoped! {
+    /// `edit/end`: the edit was made, or failed.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct EditEndParams {
+        /// Who edited.
+        pub scope: Scope,
+        /// The files, with the versions that the edit made.
+        pub uris: Vec<VersionedUri>,
+        /// Whether it was made.
+        pub ok: bool,
+    }
 }
 
-/// `edit/settle`: wait until checkers have reported on the edited versions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct EditSettleParams {
-    /// Who edited.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The files to wait for; absent for all that the scope edited in this turn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub uris: Option<Vec<String>>,
-    /// The most time to wait, in milliseconds, for all files together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
+scoped! {
+    /// `edit/settle`: wait until checkers have reported on the edited versions.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct EditSettleParams {
+        /// Who edited.
+        pub scope: Scope,
+        /// The files to wait for; absent for all that the scope edited in this turn.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub uris: Option<Vec<String>>,
+        /// The most time to wait, in milliseconds, for all files together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub timeout_ms: Option<u64>,
+    }
 }
 
 /// The answer to `edit/settle`.

@@ -2,25 +2,25 @@
 
 use crate::record::InjectionRecord;
 use crate::scope::Scope;
-use crate::wire::{NullOr, is_false, null_default, open_enum, present};
+use crate::wire::{NullOr, is_false, null_default, open_enum, present, scoped};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// `history/compacted`: older messages gave way to a summary.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HistoryCompactedParams {
-    /// Whose history.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// Which records it still holds.
-    pub retained: Retained,
-    /// Who compacted; `client` when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub engine: Option<CompactionEngine>,
+scoped! {
+    /// `history/compacted`: older messages gave way to a summary.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HistoryCompactedParams {
+        /// Whose history.
+        pub scope: Scope,
+        /// Which records it still holds.
+        pub retained: Retained,
+        /// Who compacted; `client` when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub engine: Option<CompactionEngine>,
+    }
 }
 
 open_enum! {
@@ -99,46 +99,46 @@ impl JsonSchema for Retained {
     }
 }
 
-/// `history/rewound`: the conversation went back to an earlier point.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HistoryRewoundParams {
-    /// Whose history.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The last record that it still holds; `null` for none.
-    #[serde(deserialize_with = "present")]
-    #[schemars(with = "NullOr<String>")]
-    pub through: Option<String>,
+scoped! {
+    /// `history/rewound`: the conversation went back to an earlier point.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HistoryRewoundParams {
+        /// Whose history.
+        pub scope: Scope,
+        /// The last record that it still holds; `null` for none.
+        #[serde(deserialize_with = "present")]
+        #[schemars(with = "NullOr<String>")]
+        pub through: Option<String>,
+    }
 }
 
-/// `history/reported`: exactly these records are in the payload now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HistoryReportedParams {
-    /// Whose history.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The ids of the records.
-    pub records: Vec<String>,
+scoped! {
+    /// `history/reported`: exactly these records are in the payload now.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HistoryReportedParams {
+        /// Whose history.
+        pub scope: Scope,
+        /// The ids of the records.
+        pub records: Vec<String>,
+    }
 }
 
-/// `reminder/history`: what was told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HistoryParams {
-    /// Whose history.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// Whether to leave out what history no longer holds.
-    #[serde(default, deserialize_with = "null_default", skip_serializing_if = "is_false")]
-    pub retained: bool,
-    /// The most records to answer with; absent for all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u64>,
-    /// Only records older than the one with this id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<String>,
+scoped! {
+    /// `reminder/history`: what was told.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HistoryParams {
+        /// Whose history.
+        pub scope: Scope,
+        /// Whether to leave out what history no longer holds.
+        #[serde(default, deserialize_with = "null_default", skip_serializing_if = "is_false")]
+        pub retained: bool,
+        /// The most records to answer with; absent for all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub limit: Option<u64>,
+        /// Only records older than the one with this id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub before: Option<String>,
+    }
 }
 
 /// The answer to `reminder/history`.

@@ -1,7 +1,7 @@
 //! The roster: which reminders a scope has, and the forms of a user's own.
 
 use crate::scope::Scope;
-use crate::wire::{NullOr, null_default, open_enum};
+use crate::wire::{NullOr, null_default, open_enum, scoped};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -9,26 +9,26 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// `roster/register`: add a reminder, or replace the one with its id.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RosterRegisterParams {
-    /// Whose roster.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The reminder.
-    pub reminder: ReminderForm,
+scoped! {
+    /// `roster/register`: add a reminder, or replace the one with its id.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RosterRegisterParams {
+        /// Whose roster.
+        pub scope: Scope,
+        /// The reminder.
+        pub reminder: ReminderForm,
+    }
 }
 
-/// `roster/remove`: take a registered reminder away and forget what it told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RosterRemoveParams {
-    /// Whose roster.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The reminder's id.
-    pub id: String,
+scoped! {
+    /// `roster/remove`: take a registered reminder away and forget what it told.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct RosterRemoveParams {
+        /// Whose roster.
+        pub scope: Scope,
+        /// The reminder's id.
+        pub id: String,
+    }
 }
 
 /// The answer to `roster/remove`, when it is sent as a request.
@@ -39,15 +39,15 @@ pub struct RosterRemoveResult {
     pub removed: bool,
 }
 
-/// `roster/configure`: switch and retune kinds, from the next WAIT on.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RosterConfigureParams {
-    /// Whose roster.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// Switches and settings by kind, merged into those in force.
-    pub kinds: KindSwitches,
+scoped! {
+    /// `roster/configure`: switch and retune kinds, from the next WAIT on.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct RosterConfigureParams {
+        /// Whose roster.
+        pub scope: Scope,
+        /// Switches and settings by kind, merged into those in force.
+        pub kinds: KindSwitches,
+    }
 }
 
 /// A row of the answer to `roster/list`, of `session/open` and of `session/fork`.

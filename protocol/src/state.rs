@@ -1,7 +1,7 @@
 //! The state that reminders speak about, and what the daemon believes of it.
 
 use crate::scope::Scope;
-use crate::wire::{NullOr, is_false, null_default, open_enum, present};
+use crate::wire::{NullOr, is_false, null_default, open_enum, present, scoped};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -183,37 +183,37 @@ open_enum! {
     }
 }
 
-/// `task/put`: write one task.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TaskPutParams {
-    /// Who writes.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The task, whole.
-    pub task: Task,
+scoped! {
+    /// `task/put`: write one task.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TaskPutParams {
+        /// Who writes.
+        pub scope: Scope,
+        /// The task, whole.
+        pub task: Task,
+    }
 }
 
-/// `task/remove`: take one task away.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TaskRemoveParams {
-    /// Who writes.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The task's id.
-    pub id: String,
+scoped! {
+    /// `task/remove`: take one task away.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TaskRemoveParams {
+        /// Who writes.
+        pub scope: Scope,
+        /// The task's id.
+        pub id: String,
+    }
 }
 
-/// `task/replace`: write the whole list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TaskReplaceParams {
-    /// Who writes.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The tasks; an empty or equal list is a write as well.
-    pub tasks: Vec<Task>,
+scoped! {
+    /// `task/replace`: write the whole list.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TaskReplaceParams {
+        /// Who writes.
+        pub scope: Scope,
+        /// The tasks; an empty or equal list is a write as well.
+        pub tasks: Vec<Task>,
+    }
 }
 
 /// `goal/set`: set, change or drop the session's goal.
@@ -244,56 +244,56 @@ pub struct Goal {
     pub plan: Option<String>,
 }
 
-/// `goal/charge`: tokens were used for the goal. Exactly one of `used` and `delta` is there.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct GoalChargeParams {
-    /// Who used them.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The goal's running total.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub used: Option<u64>,
-    /// What came on top of what was charged before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delta: Option<u64>,
-    /// Whether it is an estimate of a turn that is still running.
-    #[serde(default, deserialize_with = "null_default", skip_serializing_if = "is_false")]
-    pub in_flight: bool,
+scoped! {
+    /// `goal/charge`: tokens were used for the goal. Exactly one of `used` and `delta` is there.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct GoalChargeParams {
+        /// Who used them.
+        pub scope: Scope,
+        /// The goal's running total.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub used: Option<u64>,
+        /// What came on top of what was charged before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub delta: Option<u64>,
+        /// Whether it is an estimate of a turn that is still running.
+        #[serde(default, deserialize_with = "null_default", skip_serializing_if = "is_false")]
+        pub in_flight: bool,
+    }
 }
 
-/// `usage/report`: how full the context is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct UsageReportParams {
-    /// Whose context.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// Tokens in use.
-    pub used: u64,
-    /// Tokens that can be used.
-    pub usable: u64,
-    /// The tokens in use at which compaction starts; present says that it can run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compacts_at: Option<u64>,
+scoped! {
+    /// `usage/report`: how full the context is.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct UsageReportParams {
+        /// Whose context.
+        pub scope: Scope,
+        /// Tokens in use.
+        pub used: u64,
+        /// Tokens that can be used.
+        pub usable: u64,
+        /// The tokens in use at which compaction starts; present says that it can run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub compacts_at: Option<u64>,
+    }
 }
 
-/// `pool/set`: the names that a pool holds now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PoolSetParams {
-    /// Whose pool.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The pool: `agents`, `tools`, `skills`, or a name of the client's own.
-    pub pool: String,
-    /// All of its names, in any order; `null` when they are not known now.
-    #[serde(deserialize_with = "present")]
-    #[schemars(with = "NullOr<Vec<PoolName>>")]
-    pub names: Option<Vec<PoolName>>,
-    /// Whether these count as told.
-    #[serde(default, deserialize_with = "null_default", skip_serializing_if = "is_false")]
-    pub baseline: bool,
+scoped! {
+    /// `pool/set`: the names that a pool holds now.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct PoolSetParams {
+        /// Whose pool.
+        pub scope: Scope,
+        /// The pool: `agents`, `tools`, `skills`, or a name of the client's own.
+        pub pool: String,
+        /// All of its names, in any order; `null` when they are not known now.
+        #[serde(deserialize_with = "present")]
+        #[schemars(with = "NullOr<Vec<PoolName>>")]
+        pub names: Option<Vec<PoolName>>,
+        /// Whether these count as told.
+        #[serde(default, deserialize_with = "null_default", skip_serializing_if = "is_false")]
+        pub baseline: bool,
+    }
 }
 
 /// A name in a pool.
@@ -307,21 +307,21 @@ pub struct PoolName {
     pub description: Option<String>,
 }
 
-/// `section/set`: what a named section says now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SectionSetParams {
-    /// Whose section.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The section's name.
-    pub section: String,
-    /// Its complete contents; `null` when it has none.
-    #[serde(default)]
-    pub content: Option<String>,
-    /// Whether it is there; `present` with content and `absent` without, when not said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub state: Option<SectionState>,
+scoped! {
+    /// `section/set`: what a named section says now.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct SectionSetParams {
+        /// Whose section.
+        pub scope: Scope,
+        /// The section's name.
+        pub section: String,
+        /// Its complete contents; `null` when it has none.
+        #[serde(default)]
+        pub content: Option<String>,
+        /// Whether it is there; `present` with content and `absent` without, when not said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub state: Option<SectionState>,
+    }
 }
 
 open_enum! {
@@ -336,26 +336,26 @@ open_enum! {
     }
 }
 
-/// `mention/add`: the person pointed at something.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct MentionAddParams {
-    /// Who is told.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// What sort of thing.
-    pub kind: MentionKind,
-    /// Which one: a path, URI or name.
-    pub target: String,
-    /// The lines of a file that are meant; absent for all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub range: Option<LineRange>,
-    /// Its content; absent lets the daemon read it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub content: Option<String>,
-    /// Why it was rejected, if it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rejected: Option<String>,
+scoped! {
+    /// `mention/add`: the person pointed at something.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct MentionAddParams {
+        /// Who is told.
+        pub scope: Scope,
+        /// What sort of thing.
+        pub kind: MentionKind,
+        /// Which one: a path, URI or name.
+        pub target: String,
+        /// The lines of a file that are meant; absent for all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub range: Option<LineRange>,
+        /// Its content; absent lets the daemon read it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub content: Option<String>,
+        /// Why it was rejected, if it was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub rejected: Option<String>,
+    }
 }
 
 open_enum! {
@@ -382,15 +382,15 @@ pub struct LineRange {
     pub end: u64,
 }
 
-/// `skill/offer`: skills that lie dormant until a matching path is touched.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SkillOfferParams {
-    /// Who could use them.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The skills.
-    pub skills: Vec<OfferedSkill>,
+scoped! {
+    /// `skill/offer`: skills that lie dormant until a matching path is touched.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct SkillOfferParams {
+        /// Who could use them.
+        pub scope: Scope,
+        /// The skills.
+        pub skills: Vec<OfferedSkill>,
+    }
 }
 
 /// A skill that lies dormant.
@@ -406,16 +406,16 @@ pub struct OfferedSkill {
     pub visible: Option<bool>,
 }
 
-/// `skill/attach`: a skill is part of the conversation now.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SkillAttachParams {
-    /// Who is told.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The skill, its members beside the scope's.
-    #[serde(flatten)]
-    pub skill: AttachedSkill,
+scoped! {
+    /// `skill/attach`: a skill is part of the conversation now.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct SkillAttachParams {
+        /// Who is told.
+        pub scope: Scope,
+        /// The skill, its members beside the scope's.
+        #[serde(flatten)]
+        pub skill: AttachedSkill,
+    }
 }
 
 /// A skill with its text.
@@ -446,20 +446,20 @@ pub struct HookContextParams {
     pub accepted: bool,
 }
 
-/// `hook/outcome`: a hook decided.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct HookOutcomeParams {
-    /// Who is told.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The hook event.
-    pub event: String,
-    /// What it decided.
-    pub decision: HookDecision,
-    /// Why, as the hook says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+scoped! {
+    /// `hook/outcome`: a hook decided.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct HookOutcomeParams {
+        /// Who is told.
+        pub scope: Scope,
+        /// The hook event.
+        pub event: String,
+        /// What it decided.
+        pub decision: HookDecision,
+        /// Why, as the hook says.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub reason: Option<String>,
+    }
 }
 
 open_enum! {
@@ -490,20 +490,20 @@ pub struct VerifierStartedParams {
     pub session: String,
 }
 
-/// `job/ended`: a background job of the scope ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct JobEndedParams {
-    /// Whose job.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The job's id or name.
-    pub job: String,
-    /// How it ended, as the client names it.
-    pub state: String,
-    /// What it says for itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
+scoped! {
+    /// `job/ended`: a background job of the scope ended.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct JobEndedParams {
+        /// Whose job.
+        pub scope: Scope,
+        /// The job's id or name.
+        pub job: String,
+        /// How it ended, as the client names it.
+        pub state: String,
+        /// What it says for itself.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub summary: Option<String>,
+    }
 }
 
 /// `date/set`: today's date, for hosts that want its changes told.
@@ -516,15 +516,15 @@ pub struct DateSetParams {
     pub date: String,
 }
 
-/// `fact/set`: a fact for the user's own rules.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct FactSetParams {
-    /// Whose fact.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// Its name: `facts.NAME` in conditions and bodies.
-    pub name: String,
-    /// Its value: any JSON.
-    pub value: Value,
+scoped! {
+    /// `fact/set`: a fact for the user's own rules.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct FactSetParams {
+        /// Whose fact.
+        pub scope: Scope,
+        /// Its name: `facts.NAME` in conditions and bodies.
+        pub name: String,
+        /// Its value: any JSON.
+        pub value: Value,
+    }
 }

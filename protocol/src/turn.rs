@@ -1,36 +1,34 @@
 //! Turns and the tool calls in them.
 
 use crate::scope::Scope;
-use crate::wire::open_enum;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use crate::wire::{open_enum, scoped};
 use serde_json::Value;
 
-/// `turn/begin`: a user-level exchange begins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TurnBeginParams {
-    /// Whose turn.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The turn's id: the client's own string, used once on the scope.
-    pub turn: String,
-    /// The user's message, for rules that look at it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<String>,
+scoped! {
+    /// `turn/begin`: a user-level exchange begins.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TurnBeginParams {
+        /// Whose turn.
+        pub scope: Scope,
+        /// The turn's id: the client's own string, used once on the scope.
+        pub turn: String,
+        /// The user's message, for rules that look at it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub prompt: Option<String>,
+    }
 }
 
-/// `turn/end`: the exchange is over.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct TurnEndParams {
-    /// Whose turn.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The turn's id.
-    pub turn: String,
-    /// How it ended.
-    pub outcome: TurnOutcome,
+scoped! {
+    /// `turn/end`: the exchange is over.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct TurnEndParams {
+        /// Whose turn.
+        pub scope: Scope,
+        /// The turn's id.
+        pub turn: String,
+        /// How it ended.
+        pub outcome: TurnOutcome,
+    }
 }
 
 open_enum! {
@@ -45,36 +43,36 @@ open_enum! {
     }
 }
 
-/// `tool/begin`: a tool call starts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolBeginParams {
-    /// Whose call.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The call's id: the client's own string.
-    pub call: String,
-    /// The tool's name.
-    pub name: String,
-    /// What the model passed: any JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<Value>,
+scoped! {
+    /// `tool/begin`: a tool call starts.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ToolBeginParams {
+        /// Whose call.
+        pub scope: Scope,
+        /// The call's id: the client's own string.
+        pub call: String,
+        /// The tool's name.
+        pub name: String,
+        /// What the model passed: any JSON.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub input: Option<Value>,
+    }
 }
 
-/// `tool/end`: a tool call is over.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ToolEndParams {
-    /// Whose call.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The call's id.
-    pub call: String,
-    /// The tool's name.
-    pub name: String,
-    /// Whether it succeeded.
-    pub ok: bool,
-    /// What came back: any JSON.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub output: Option<Value>,
+scoped! {
+    /// `tool/end`: a tool call is over.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ToolEndParams {
+        /// Whose call.
+        pub scope: Scope,
+        /// The call's id.
+        pub call: String,
+        /// The tool's name.
+        pub name: String,
+        /// Whether it succeeded.
+        pub ok: bool,
+        /// What came back: any JSON.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub output: Option<Value>,
+    }
 }

@@ -2,38 +2,38 @@
 
 use crate::record::{InjectionRecord, Phase};
 use crate::scope::Scope;
-use crate::wire::{NullOr, is_false, null_default, open_enum};
+use crate::wire::{NullOr, is_false, null_default, open_enum, scoped};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// `reminder/wait`: what should the model be told before the request that is being prepared?
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WaitParams {
-    /// Whose request.
-    #[serde(flatten)]
-    pub scope: Scope,
-    /// The turn that the client believes to be open; another one is refused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn: Option<String>,
-    /// The client's own id of the request, for logs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub request: Option<String>,
-    /// Where the message will stand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub seam: Option<Seam>,
-    /// Which records the payload holds, when the client knows it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub history: Option<WaitHistory>,
-    /// How large the message may be; of this and the host's the smaller holds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Limit>,
-    /// The time for slow parts, in milliseconds; 2000 when absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub deadline_ms: Option<u64>,
-    /// Whether the reply is committed at once, for clients that have no later moment.
-    #[serde(default, deserialize_with = "null_default", skip_serializing_if = "is_false")]
-    pub auto_commit: bool,
+scoped! {
+    /// `reminder/wait`: what should the model be told before the request that is being prepared?
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct WaitParams {
+        /// Whose request.
+        pub scope: Scope,
+        /// The turn that the client believes to be open; another one is refused.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub turn: Option<String>,
+        /// The client's own id of the request, for logs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub request: Option<String>,
+        /// Where the message will stand.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub seam: Option<Seam>,
+        /// Which records the payload holds, when the client knows it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub history: Option<WaitHistory>,
+        /// How large the message may be; of this and the host's the smaller holds.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub limit: Option<Limit>,
+        /// The time for slow parts, in milliseconds; 2000 when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub deadline_ms: Option<u64>,
+        /// Whether the reply is committed at once, for clients that have no later moment.
+        #[serde(default, deserialize_with = "null_default", skip_serializing_if = "is_false")]
+        pub auto_commit: bool,
+    }
 }
 
 open_enum! {

@@ -168,3 +168,45 @@ macro_rules! open_enum {
     };
 }
 pub(crate) use open_enum;
+
+/// Declares the params of a method that is about a scope: JSON objects whose members stand beside
+/// those of the scope, `session` and `agent`.
+///
+/// Written and described with serde's `flatten`, but not read with it: `flatten` puts the members
+/// that it does not know into a buffer first, and these are read for every message.
+macro_rules! scoped {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident {
+            $(#[doc = $whose:literal])*
+            pub scope: Scope,
+            $( $(#[$attribute:meta])* pub $member:ident: $type:ty, )*
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(serde::Serialize, schemars::JsonSchema)]
+        #[serde(rename_all = "camelCase")]
+        pub struct $name {
+            $(#[doc = $whose])*
+            #[serde(flatten)]
+            pub scope: Scope,
+            $( $(#[$attribute])* pub $member: $type, )*
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                // The schema is derived only so that the members' attributes for it are known.
+                #[derive(serde::Deserialize, schemars::JsonSchema)]
+                #[serde(rename_all = "camelCase")]
+                struct Flat {
+                    session: String,
+                    agent: Option<String>,
+                    $( $(#[$attribute])* $member: $type, )*
+                }
+                let Flat { session, agent, $($member),* } = Flat::deserialize(deserializer)?;
+                Ok(Self { scope: Scope { session, agent }, $($member),* })
+            }
+        }
+    };
+}
+pub(crate) use scoped;

@@ -98,9 +98,23 @@ impl Reported {
     }
 }
 
-/// Plain data of the wire as the engine's.
+/// Plain data of the wire as the engine's. Not by serde, whose way to find the variant is to try
+/// one after the other, with an error for each that it is not.
 fn value(json: serde_json::Value) -> Value {
-    serde_json::from_value(json).unwrap_or_default()
+    match json {
+        serde_json::Value::Null => Value::Null,
+        serde_json::Value::Bool(bool) => Value::Bool(bool),
+        serde_json::Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => Value::Integer(number),
+            (None, Some(number)) => Value::Unsigned(number),
+            (None, None) => number.as_f64().map_or(Value::Null, Value::Float),
+        },
+        serde_json::Value::String(text) => Value::Text(text),
+        serde_json::Value::Array(items) => Value::List(items.into_iter().map(value).collect()),
+        serde_json::Value::Object(members) => {
+            Value::Map(members.into_iter().map(|(name, json)| (name, value(json))).collect())
+        }
+    }
 }
 
 // Sessions and rosters

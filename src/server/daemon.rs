@@ -67,8 +67,8 @@ impl Daemon {
         self.surroundings.now()
     }
 
-    /// An open session.
-    pub fn slot(&self, session: &str) -> Result<Arc<Slot>, ErrorObject> {
+    /// An open session, named by a message of this time.
+    pub fn slot(&self, session: &str, at: Millis) -> Result<Arc<Slot>, ErrorObject> {
         let slot = self.sessions.get(session).map(|slot| Arc::clone(&slot));
         let slot = slot.ok_or_else(|| {
             let name = crate::engine::short_name(session, 100);
@@ -77,7 +77,7 @@ impl Daemon {
                 format!("session {name:?} is not open: send session/open first"),
             )
         })?;
-        slot.last_active.store(self.now(), Ordering::Relaxed);
+        slot.last_active.store(at, Ordering::Relaxed);
         Ok(slot)
     }
 
@@ -92,13 +92,14 @@ impl Daemon {
     pub fn open<T>(
         &self,
         session: &str,
+        at: Millis,
         with: impl FnOnce(&mut Session) -> Result<T, ErrorObject>,
     ) -> Result<(T, bool), ErrorObject> {
         match self.sessions.entry(session.to_owned()) {
             Entry::Occupied(known) => {
                 let slot = Arc::clone(known.get());
                 drop(known);
-                slot.last_active.store(self.now(), Ordering::Relaxed);
+                slot.last_active.store(at, Ordering::Relaxed);
                 let opened = with(&mut slot.lock())?;
                 Ok((opened, false))
             }
@@ -109,7 +110,7 @@ impl Daemon {
                 let slot = Arc::new(Slot {
                     session: Mutex::new(made),
                     tag: tag(session),
-                    last_active: AtomicU64::new(self.now()),
+                    last_active: AtomicU64::new(at),
                 });
                 self.by_tag.insert(slot.tag, Arc::clone(&slot));
                 place.insert(slot);
@@ -140,8 +141,8 @@ impl Daemon {
     }
 
     /// Closes a session: its tokens are gone with it.
-    pub fn close(&self, session: &str) -> Result<(), ErrorObject> {
-        let slot = self.slot(session)?;
+    pub fn close(&self, session: &str, at: Millis) -> Result<(), ErrorObject> {
+        let slot = self.slot(session, at)?;
         self.sessions.remove(session);
         self.by_tag.remove(&slot.tag);
         Ok(())
@@ -190,7 +191,8 @@ impl Application for Served {
     }
 
     fn call(&self, connection: &Arc<Connection>, method: &'static Method, params: &str) -> Outcome {
-        handlers::call(&handlers::Call { daemon: &self.0, connection, method, params })
+        let at = self.0.now();
+        handlers::call(&handlers::Call { daemon: &self.0, connection, method, params, at })
     }
 
     fn closed(&self, connection: &Arc<Connection>) {

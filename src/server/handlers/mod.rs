@@ -21,7 +21,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::convert::{self, Reported};
 use super::daemon::Daemon;
 use super::{Answer, Connection, InitializeRequest, Outcome, transport};
-use crate::engine::{Applied, Event, PENDING_MAX, Profile, STAGED_MAX, TURN_EVENTS_MAX};
+use crate::engine::{Applied, Event, Millis, PENDING_MAX, Profile, STAGED_MAX, TURN_EVENTS_MAX};
 use crate::reminders;
 
 /// One message, on its way to its handler.
@@ -35,6 +35,8 @@ pub struct Call<'a> {
     pub method: &'static Method,
     /// The text of its params, a JSON object.
     pub params: &'a str,
+    /// When it came.
+    pub at: Millis,
 }
 
 /// Answers `initialize`: what is there.
@@ -179,17 +181,17 @@ impl Call<'_> {
         convert: impl FnOnce(P) -> Result<Reported, ErrorObject>,
     ) -> Result<Applied, ErrorObject> {
         let Reported { session, scope, event, skipped } = convert(self.params()?)?;
-        let slot = self.daemon.slot(&session)?;
-        let now = self.daemon.now();
+        let slot = self.daemon.slot(&session, self.at)?;
         let mut session = slot.lock();
         let mut applied = Applied { changed: false };
         if let Some(event) = event {
-            applied =
-                session.apply(now, &scope, event).map_err(|refusal| convert::error(&refusal))?;
+            applied = session
+                .apply(self.at, &scope, event)
+                .map_err(|refusal| convert::error(&refusal))?;
         }
         for what in skipped {
             let event = Event::Skipped { what: what.to_owned() };
-            session.apply(now, &scope, event).map_err(|refusal| convert::error(&refusal))?;
+            session.apply(self.at, &scope, event).map_err(|refusal| convert::error(&refusal))?;
         }
         // Nothing keeps lines yet: this build's daemon is in memory alone.
         drop(session.take_lines());

@@ -17,7 +17,7 @@ const HISTORY_ROWS: u64 = 100;
 pub fn list(call: &Call<'_>) -> Outcome {
     let listed = call.params().and_then(|scope: Scope| {
         let path = convert::path(&scope)?;
-        let slot = call.daemon.slot(&scope.session)?;
+        let slot = call.daemon.slot(&scope.session, call.at)?;
         let session = slot.lock();
         let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
         answer(&convert::roster(scope))
@@ -37,10 +37,9 @@ pub fn remove(call: &Call<'_>) -> Outcome {
 pub fn explain(call: &Call<'_>) -> Outcome {
     let read = call.params().and_then(|scope: Scope| {
         let path = convert::path(&scope)?;
-        let slot = call.daemon.slot(&scope.session)?;
+        let slot = call.daemon.slot(&scope.session, call.at)?;
         let session = slot.lock();
-        let wanted =
-            session.wanted(call.daemon.now(), &path).map_err(|refusal| convert::error(&refusal))?;
+        let wanted = session.wanted(call.at, &path).map_err(|refusal| convert::error(&refusal))?;
         let root = session.root().map(str::to_owned);
         drop(session);
         Ok((slot, path, wanted, root))
@@ -49,7 +48,7 @@ pub fn explain(call: &Call<'_>) -> Outcome {
         Ok(read) => read,
         Err(error) => return Outcome::Now(Err(error)),
     };
-    let now = call.daemon.now();
+    let now = call.at;
     let explained = move |findings: &Findings| {
         let rows = slot.lock().explain(now, &path, findings);
         let rows = rows.map_err(|refusal| convert::error(&refusal))?;
@@ -66,7 +65,7 @@ pub fn explain(call: &Call<'_>) -> Outcome {
 pub fn history(call: &Call<'_>) -> Outcome {
     let told = call.params().and_then(|params: HistoryParams| {
         let path = convert::path(&params.scope)?;
-        let slot = call.daemon.slot(&params.scope.session)?;
+        let slot = call.daemon.slot(&params.scope.session, call.at)?;
         let session = slot.lock();
         let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
         let mut records = scope.history.records();

@@ -39,9 +39,8 @@ fn opened(call: &Call<'_>) -> Answer {
     let client = call.connection.client();
     let trusted = client.and_then(|client| client.options["trusted"].as_bool());
     opening.trusted = opening.trusted.or(trusted);
-    let now = call.daemon.now();
-    let ((opened, roster), is_new) = call.daemon.open(&session, |session| {
-        let opened = session.open(now, opening).map_err(|refusal| convert::error(&refusal))?;
+    let ((opened, roster), is_new) = call.daemon.open(&session, call.at, |session| {
+        let opened = session.open(call.at, opening).map_err(|refusal| convert::error(&refusal))?;
         drop(session.take_lines());
         let root = session.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
         Ok((opened, convert::roster(root)))
@@ -63,7 +62,7 @@ pub fn fork(call: &Call<'_>) -> Outcome {
 fn forked(call: &Call<'_>) -> Answer {
     let params: SessionForkParams = call.params()?;
     check_name(&params.into)?;
-    let source = call.daemon.slot(&params.session)?;
+    let source = call.daemon.slot(&params.session, call.at)?;
     let (worktree, report) = convert::fork(params.worktree, params.report);
     let forked = source
         .lock()
@@ -88,7 +87,7 @@ fn forked(call: &Call<'_>) -> Answer {
 /// `session/close`
 pub fn close(call: &Call<'_>) -> Outcome {
     let closed = call.params().and_then(|params: SessionCloseParams| {
-        call.daemon.close(&params.session).map(|()| RawValue::NULL.to_owned())
+        call.daemon.close(&params.session, call.at).map(|()| RawValue::NULL.to_owned())
     });
     Outcome::Now(closed)
 }

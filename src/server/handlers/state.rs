@@ -9,7 +9,7 @@ use crate::server::Outcome;
 pub fn state(call: &Call<'_>) -> Outcome {
     let state = call.params().and_then(|wire_scope: Scope| {
         let path = convert::path(&wire_scope)?;
-        let slot = call.daemon.slot(&wire_scope.session)?;
+        let slot = call.daemon.slot(&wire_scope.session, call.at)?;
         let session = slot.lock();
         let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
         answer(&convert::state(&session, scope, wire_scope))
@@ -21,7 +21,7 @@ pub fn state(call: &Call<'_>) -> Outcome {
 pub fn tasks(call: &Call<'_>) -> Outcome {
     let tasks = call.params().and_then(|wire_scope: Scope| {
         let path = convert::path(&wire_scope)?;
-        let slot = call.daemon.slot(&wire_scope.session)?;
+        let slot = call.daemon.slot(&wire_scope.session, call.at)?;
         let session = slot.lock();
         session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
         let tasks = session.facts().tasks.all();

@@ -40,19 +40,18 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let auto_commit = params.auto_commit;
     let deadline = params.deadline_ms.map_or(files::DEADLINE, Duration::from_millis);
     let scope = params.scope.clone();
-    let slot = call.daemon.slot(&scope.session)?;
+    let slot = call.daemon.slot(&scope.session, call.at)?;
     let request = convert::wait(params, call.connection.id())?;
     let path = request.scope.clone();
     let material =
         call.daemon.surroundings().material(slot.tag()).map_err(|error| internal(&error))?;
-    let now = call.daemon.now();
 
     let mut session = slot.lock();
     let staged =
-        session.stage(now, &request, material).map_err(|refusal| convert::error(&refusal))?;
+        session.stage(call.at, &request, material).map_err(|refusal| convert::error(&refusal))?;
     let (wait, asks, wanted) = match staged {
         Staged::Ready(delivery) => {
-            let answer = delivered(&mut session, call.connection, now, *delivery, auto_commit);
+            let answer = delivered(&mut session, call.connection, call.at, *delivery, auto_commit);
             return Ok(Outcome::Now(answer));
         }
         Staged::Asking { wait, asks, wanted } => (wait, asks, wanted),
@@ -171,7 +170,7 @@ pub fn commit(call: &Call<'_>) -> Outcome {
             (placement, _) => placement,
         };
         let receipt = session
-            .commit(call.daemon.now(), &params.token, params.entries.as_deref(), placement)
+            .commit(call.at, &params.token, params.entries.as_deref(), placement)
             .map_err(|refusal| token_error(&refusal, &params.token))?;
         drop(session.take_lines());
         let Receipt { record, committed, held, already } = receipt;

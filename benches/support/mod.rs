@@ -1,0 +1,6 @@
+//! What the benchmarks share: clocks, a client over pipes, and the floor to compare with.
+
+pub mod client;
+pub mod echo;
+pub mod measure;
+pub mod table;

@@ -1,0 +1,217 @@
+//! `cargo bench --bench table`: what the daemon costs, against what cannot be avoided.
+//!
+//! Wall times differ from machine to machine, so every row but the engine's is a ratio within one
+//! run, both sides measured in turns. The floor of a row is an echo: the daemon's own server in a
+//! process of its own, over the same kind of pipes, that reads the same messages and answers with
+//! as many bytes, but has nothing behind it (`support/echo.rs`). An unknown method or an empty
+//! `session/list` would be answered by the daemon itself, with other messages, and an echo of
+//! another make would compare servers.
+
+mod support;
+
+use std::time::Duration;
+
+use reminderd::engine::{
+    Audience, Definition, Event, Kit, Material, Opening, ScopePath, Session, Staged, Task,
+    TaskStatus, Value, WaitRequest,
+};
+use reminderd::reminders::Catalogue;
+use serde_json::json;
+use support::client::{Client, notification};
+use support::echo;
+use support::measure::{median_of, medians_in_turns, time};
+use support::table::{self, Figure, Target};
+
+/// Round trips over pipes.
+const ROUND_TRIPS: usize = 10_000;
+/// Notifications that are sent at a stretch, and how often.
+const NOTIFICATIONS: usize = 30_000;
+const STRETCHES: usize = 21;
+/// Measurements of the engine alone; one of its events is too short for a clock.
+const ENGINE_ROUNDS: usize = 5_000;
+const EVENTS_A_ROUND: u32 = 100;
+
+/// A body of about 200 bytes.
+const BODY: &str = "Run the tests of the crate that you changed before you say that the work is \
+                    done, and name the ones that fail; a change that cannot be tested needs a \
+                    sentence in the summary that says why not.";
+
+fn main() {
+    if std::env::args().nth(1).as_deref() == Some(echo::ARGUMENT) {
+        echo::serve();
+    }
+    table::head();
+    round_trip("WAIT + commit, nothing to say", 0);
+    round_trip("WAIT + commit, 3 entries of 200 bytes", 3);
+    notifications("parse each message and drop it", &json!({}), &Target::AtLeast(0.7));
+    let unread = json!({"reminder/observe": null, "fact/set": null, "task/put": null});
+    notifications("envelopes alone, params unread", &unread, &Target::Nothing);
+    engine_events();
+    engine_wait("engine: stage + commit, nothing to say", 0);
+    engine_wait("engine: stage + commit, 3 entries", 3);
+}
+
+/// A WAIT and its commit, as a client sees them: two messages there and two back.
+fn round_trip(what: &str, entries: usize) {
+    let mut daemon = daemon_in_a_turn(entries);
+    daemon.wait_and_commit();
+    let committed = daemon.last_result();
+    daemon.request("reminder/wait", r#"{"session":"s","turn":"t"}"#);
+    let waited = daemon.last_result();
+    assert_eq!(waited["entries"].as_array().map(Vec::len), Some(entries));
+    let mut echo = echo::client(&json!({"reminder/wait": waited, "reminder/commit": committed}));
+
+    let (figure, floor) = medians_in_turns(
+        ROUND_TRIPS,
+        || time(|| daemon.wait_and_commit()),
+        || time(|| echo.wait_and_commit()),
+    );
+    let floor = ("an echo of the same bytes", Figure::Time(floor));
+    table::row(what, Figure::Time(figure), Some(floor), &Target::AtMost(1.5));
+}
+
+/// Small events as fast as they are read. The floor is the framing loop alone, which reads and
+/// parses the same messages and drops them.
+fn notifications(against: &str, replies: &serde_json::Value, target: &Target) {
+    let stream = notification_stream();
+    let mut daemon = daemon_in_a_turn(0);
+    let mut echo = echo::client(replies);
+    let stretch = |client: &mut Client| {
+        time(|| {
+            client.send(&stream);
+            client.settle();
+        })
+    };
+    let (figure, floor) =
+        medians_in_turns(STRETCHES, || stretch(&mut daemon), || stretch(&mut echo));
+    let rate = |time: Duration| {
+        Figure::Rate(
+            f64::from(u32::try_from(NOTIFICATIONS).unwrap_or(u32::MAX)) / time.as_secs_f64(),
+        )
+    };
+    let floor = (against, rate(floor));
+    table::row("small events a second", rate(figure), Some(floor), target);
+}
+
+/// A third each of turn events, facts and tasks.
+fn notification_stream() -> String {
+    let message = |index: usize| match index % 3 {
+        0 => notification(
+            "reminder/observe",
+            &json!({
+                "session": "s", "key": format!("file-{}", index % 24), "type": "edited-file",
+                "body": "src/parse.rs was changed in the editor."
+            })
+            .to_string(),
+        ),
+        1 => notification(
+            "fact/set",
+            &json!({"session": "s", "name": format!("fact-{}", index % 8), "value": index})
+                .to_string(),
+        ),
+        _ => notification(
+            "task/put",
+            &json!({
+                "session": "s",
+                "task": {
+                    "id": format!("t-{}", index % 16), "subject": "handle empty input",
+                    "status": "pending"
+                }
+            })
+            .to_string(),
+        ),
+    };
+    (0..NOTIFICATIONS).map(message).collect()
+}
+
+/// The daemon with session `s` in turn `t`, where every WAIT has so many entries.
+fn daemon_in_a_turn(entries: usize) -> Client {
+    let mut daemon = Client::daemon();
+    let reminders: Vec<_> = (0..entries)
+        .map(|number| json!({"id": format!("note-{number}"), "body": BODY, "policy": "always"}))
+        .collect();
+    let opening = json!({"session": "s", "reminders": reminders});
+    daemon.request("session/open", &opening.to_string());
+    daemon.request("turn/begin", r#"{"session":"s","turn":"t"}"#);
+    daemon
+}
+
+/// The events of [`notification_stream`], in the engine's own terms.
+fn engine_events() {
+    let event = |index: u32| match index % 3 {
+        0 => Event::Observed {
+            turn: None,
+            key: format!("file-{}", index % 24),
+            entry_type: "edited-file".to_owned(),
+            body: "src/parse.rs was changed in the editor.".to_owned(),
+        },
+        1 => Event::FactSet {
+            name: format!("fact-{}", index % 8),
+            value: Value::Integer(index.into()),
+        },
+        _ => Event::TaskPut {
+            task: Task {
+                id: format!("t-{}", index % 16),
+                subject: "handle empty input".to_owned(),
+                status: TaskStatus::Pending,
+                owner: ScopePath::ROOT,
+                blocked_by: Vec::new(),
+                blocks: Vec::new(),
+                description: None,
+            },
+            reassigns: false,
+        },
+    };
+    let mut session = session_in_a_turn(0);
+    let figure = median_of(ENGINE_ROUNDS, || {
+        let events: Vec<_> = (0..EVENTS_A_ROUND).map(event).collect();
+        time(|| {
+            for event in events {
+                session.apply(0, &ScopePath::ROOT, event).expect("the event is sound");
+                drop(session.take_lines());
+            }
+        }) / EVENTS_A_ROUND
+    });
+    let target = Target::Below(Duration::from_micros(1));
+    table::row("engine: apply, a small event", Figure::Time(figure), None, &target);
+}
+
+/// A WAIT and its commit, as the daemon calls them.
+fn engine_wait(what: &str, entries: usize) {
+    let mut session = session_in_a_turn(entries);
+    let request = WaitRequest::default();
+    let mut number = 0_u64;
+    let figure = median_of(ENGINE_ROUNDS, || {
+        number += 1;
+        let token = format!("{number:032x}.{:016x}", 0);
+        let material = Material { token: token.clone(), record: format!("{number:016x}") };
+        time(|| {
+            let staged = session.stage(0, &request, material).expect("a turn is open");
+            assert!(matches!(staged, Staged::Ready(delivery) if delivery.prices.len() == entries));
+            session.commit(0, &token, None, None).expect("the token is open");
+            drop(session.take_lines());
+        })
+    });
+    table::row(what, Figure::Time(figure), None, &Target::Below(Duration::from_micros(20)));
+}
+
+/// A session in an open turn, where every WAIT has so many entries.
+fn session_in_a_turn(entries: usize) -> Session {
+    let kit = Kit { registry: &Catalogue, digest: reminderd::server::digest };
+    let mut session = Session::new(kit, "s");
+    let reminder = |number: usize| Definition {
+        id: format!("note-{number}"),
+        kind: "standing-text".to_owned(),
+        settings: Value::Map(
+            [("body", BODY), ("policy", "always")]
+                .map(|(name, text)| (name.to_owned(), Value::from(text)))
+                .into(),
+        ),
+        audience: Audience::ROOT,
+    };
+    let opening = Opening { reminders: (0..entries).map(reminder).collect(), ..Opening::default() };
+    session.open(0, opening).expect("the opening is sound");
+    let turn = Event::TurnBegan { turn: "t".to_owned() };
+    session.apply(0, &ScopePath::ROOT, turn).expect("no turn is open");
+    session
+}
