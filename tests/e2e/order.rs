@@ -125,6 +125,52 @@ fn what_settles_pending_waits_is_read() {
     }
 }
 
+/// A request's answer reflects every message before it and none after it, however long its
+/// generators take.
+#[test]
+fn a_pending_wait_reflects_nothing_behind_it() {
+    let mut daemon = Daemon::initialized(Framing::Headers);
+    open_with_generator(&mut daemon, "s");
+    let rule = json!({"id": "rule", "body": "rule", "policy": "always"});
+    daemon.request("roster/register", json!({"session": "s", "reminder": rule}));
+    let stage = |body: &str| json!({"session": "s", "type": body, "key": body, "body": body});
+    daemon.request("reminder/stage", stage("before"));
+    let wait = || wait_message("w", "s");
+    for behind in [
+        notification("reminder/stage", &stage("after")),
+        notification("reminder/withdraw", &json!({"session": "s", "key": "before"})),
+        notification("roster/configure", &json!({"session": "s", "kinds": {"rule": false}})),
+        notification("roster/remove", &json!({"session": "s", "id": "rule"})),
+        notification("reminder/acknowledge", &json!({"session": "s", "kind": "rule"})),
+    ] {
+        send_at_once(&daemon, Framing::Headers, &[wait(), behind.clone()]);
+        let asked = daemon.expect_method("reminder/compute");
+        daemon.answer(&asked, json!({"body": null}));
+        let delivery = daemon.expect_answer(&json!("w"));
+        assert_eq!(bodies(&delivery), ["before", "rule"], "before {behind}");
+        // The next WAIT does reflect it; then all is as it was.
+        daemon.send(&wait());
+        let asked = daemon.expect_method("reminder/compute");
+        daemon.answer(&asked, json!({"body": null}));
+        let delivery = daemon.expect_answer(&json!("w"));
+        assert_ne!(bodies(&delivery), ["before", "rule"], "behind {behind}");
+        let token = &delivery["result"]["token"];
+        daemon.request("reminder/commit", json!({"token": token}));
+        daemon.request("reminder/stage", stage("before"));
+        daemon.request("roster/register", json!({"session": "s", "reminder": rule}));
+        daemon.request("roster/configure", json!({"session": "s", "kinds": {"rule": true}}));
+    }
+
+    // How the host wants it is as it was told, too.
+    let host = json!({"session": "s", "host": {"render": "plain", "maxBytes": 10}});
+    send_at_once(&daemon, Framing::Headers, &[wait(), notification("session/open", &host)]);
+    let asked = daemon.expect_method("reminder/compute");
+    daemon.answer(&asked, json!({"body": null}));
+    let delivery = daemon.expect_answer(&json!("w"));
+    let content = delivery["result"]["message"]["content"].as_str().unwrap_or_default();
+    assert!(content.starts_with("<system-reminder>"), "{delivery}");
+}
+
 /// A cancelled WAIT is answered once, at once, and leaves no open token.
 #[test]
 fn a_pending_wait_can_be_cancelled() {
