@@ -4,3 +4,5 @@
 mod support;
 
 mod json_rpc;
+mod order;
+mod secrecy;

@@ -199,9 +199,32 @@ impl Daemon {
         self.claim(method, |message| message["method"] == method)
     }
 
+    /// Answers a request of the daemon's.
+    pub fn answer(&self, request: &Value, result: Value) {
+        self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result}));
+    }
+
+    /// Answers a request of the daemon's with an error.
+    pub fn refuse(&self, request: &Value, code: i64, message: &str) {
+        let error = json!({"code": code, "message": message});
+        self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "error": error}));
+    }
+
     /// Claims the next message, whatever it is.
     pub fn expect_any(&mut self) -> Value {
         self.claim("any message", |_| true)
+    }
+
+    /// Claims the answer with this id if a daemon that has ended still sent it.
+    pub fn forgive_answer(&mut self, id: &Value) {
+        let received = self.received.as_ref().expect("the client reads");
+        while let Ok(received) = received.recv_timeout(PATIENCE) {
+            match received {
+                Received::Message(message) if message.get("id") == Some(id) => {}
+                Received::Message(message) => self.unclaimed.push_back(message),
+                Received::NotAFrame(text) => panic!("stdout carries more than frames: {text}"),
+            }
+        }
     }
 
     /// How many bytes the daemon's input has taken, the pipe between included.
