@@ -282,17 +282,18 @@ fn a_failed_answer_never_fails_the_wait() {
     let mut daemon = Daemon::initialized(Framing::Headers);
     open_with_generator(&mut daemon, "s");
     daemon.request("reminder/stage", json!({"session": "s", "type": "note", "body": "staged"}));
-    let answers: [&dyn Fn(&Daemon, &Value); 5] = [
-        &|daemon, asked| daemon.refuse(asked, -32601, "no such generator"),
-        &|daemon, asked| daemon.answer(asked, Value::Null),
-        &|daemon, asked| daemon.answer(asked, json!({"body": 7})),
-        &|daemon, asked| daemon.answer(asked, json!("a body without its object")),
-        &|daemon, asked| daemon.send(&json!({"jsonrpc": "2.0", "id": asked["id"]})),
-    ];
-    for answer in answers {
+    for mut answer in [
+        json!({"error": {"code": -32601, "message": "no such generator"}}),
+        json!({"result": null}),
+        json!({"result": {"body": 7}}),
+        json!({"result": "a body without its object"}),
+        json!({}),
+    ] {
         daemon.send(&wait_message("w", "s"));
         let asked = daemon.expect_method("reminder/compute");
-        answer(&daemon, &asked);
+        answer["jsonrpc"] = json!("2.0");
+        answer["id"] = asked["id"].clone();
+        daemon.send(&answer);
         // What is no message at all may be refused on its own.
         let first = daemon.expect_any();
         let delivery = if first["id"] == "w" { first } else { daemon.expect_answer(&json!("w")) };

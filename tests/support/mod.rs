@@ -204,12 +204,6 @@ impl Daemon {
         self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result}));
     }
 
-    /// Answers a request of the daemon's with an error.
-    pub fn refuse(&self, request: &Value, code: i64, message: &str) {
-        let error = json!({"code": code, "message": message});
-        self.send(&json!({"jsonrpc": "2.0", "id": request["id"], "error": error}));
-    }
-
     /// Claims the next message, whatever it is.
     pub fn expect_any(&mut self) -> Value {
         self.claim("any message", |_| true)
