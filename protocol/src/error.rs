@@ -115,13 +115,15 @@ pub struct ErrorObject {
 }
 
 impl ErrorObject {
-    /// An error of a kind, with `data.kind` filled in.
+    /// An error of a kind. `data.kind` is its name, and `data.hint` the next step: what stands in
+    /// the message behind its last `: `, or in brackets at its end.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self {
-            code: kind.code(),
-            message: message.into(),
-            data: Some(json!({ "kind": kind.name() })),
+        let message = message.into();
+        let mut data = json!({ "kind": kind.name() });
+        if let Some(hint) = hint(&message) {
+            data["hint"] = hint.into();
         }
+        Self { code: kind.code(), message, data: Some(data) }
     }
 
     /// The same error with one more member in `data`.
@@ -132,5 +134,32 @@ impl ErrorObject {
             members.insert(name.to_owned(), value.into());
         }
         self
+    }
+}
+
+/// The next step that a message names.
+fn hint(message: &str) -> Option<&str> {
+    if let Some(open) = message.strip_suffix(')') {
+        return open.rsplit_once('(').map(|(_, hint)| hint);
+    }
+    message.rsplit_once(": ").map(|(_, hint)| hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_step_of_a_message_is_its_hint() {
+        for (message, hint) in [
+            ("no turn is open on the root: send turn/begin first", "send turn/begin first"),
+            ("cannot commit t: its turn ended (send it again)", "send it again"),
+        ] {
+            let error = ErrorObject::new(ErrorKind::NoTurn, message);
+            let data = error.data.expect("data");
+            assert_eq!(data["hint"], hint);
+            assert_eq!(data["kind"], "noTurn");
+        }
+        assert_eq!(hint("no such method"), None);
     }
 }

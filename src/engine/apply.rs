@@ -11,6 +11,7 @@ use super::facts::{
     Fork, Goal, HookOutcome, PlanState, ScopeFacts, SessionFacts, WAITING_MAX, Worktree, too_many,
 };
 use super::ledger::{Delivered, Line, Loss, Millis};
+use super::policy::Ordinals;
 use super::queue::{Acknowledged, HookContext, PENDING_MAX, Pending, Staged, TurnEvent};
 use super::refusal::{Refusal, RefusalKind};
 use super::reminder::{Findings, member};
@@ -63,7 +64,9 @@ impl Session {
             }
         }
         for definition in &opening.reminders {
-            let member = member(registry, definition.clone(), Source::Client)?;
+            refuse_built_in(definition, root.iter().chain(&agents))?;
+            let mut member = member(registry, definition.clone(), Source::Client)?;
+            member.since = self.next_serial();
             enlist(&mut root, &mut agents, &member)?;
         }
         self.switch(&mut root, &opening.kinds, &ScopePath::ROOT, Some(&mut agents))?;
@@ -164,20 +167,7 @@ impl Session {
                     opened.rejected.push(Rejected { id: record.id.clone(), reason });
                 }
                 None => {
-                    let scope = self.scope_mut(&ScopePath::ROOT)?;
-                    if scope.history.record(&record.id).is_none() {
-                        let ordinals = record.ordinals;
-                        scope.requests = scope.requests.max(ordinals.request);
-                        scope.prompts = scope.prompts.max(ordinals.prompt);
-                        // The turn of a record that history holds has ended: nothing of it is open.
-                        scope.turns_ended = scope.turns_ended.max(ordinals.turn);
-                        scope.history.add(Delivered {
-                            record: record.clone(),
-                            at,
-                            placement: None,
-                            lost: None,
-                        });
-                    }
+                    self.adopt_record(at, record)?;
                     opened.accepted.push(record.id.clone());
                 }
             }
@@ -185,6 +175,30 @@ impl Session {
         self.history_holds(&ScopePath::ROOT, &opened.accepted)?;
         self.continued_episode = self.episode_in_history();
         Ok(opened)
+    }
+
+    /// A record that history holds counts as told, whatever became of its commit.
+    fn adopt_record(&mut self, at: Millis, record: &super::Record) -> Result<(), Refusal> {
+        let scope = self.scope(&ScopePath::ROOT)?;
+        let open = scope.tokens.open.iter().find(|open| open.record == record.id);
+        if let Some(token) = open.map(|open| open.token.clone()) {
+            self.commit(at, &token, None, None)?;
+            return Ok(());
+        }
+        let scope = self.scope_mut(&ScopePath::ROOT)?;
+        if scope.history.record(&record.id).is_some() {
+            return Ok(());
+        }
+        let Ordinals { turn, request, prompt } = record.ordinals;
+        scope.requests = scope.requests.max(request);
+        scope.prompts = scope.prompts.max(prompt);
+        match &mut scope.turn {
+            Some(open) if open.id == record.turn => open.committed = open.committed.max(1),
+            // Its turn has ended: nothing of it is open here.
+            _ => scope.turns_ended = scope.turns_ended.max(turn),
+        }
+        scope.history.add(Delivered { record: record.clone(), at, placement: None, lost: None });
+        Ok(())
     }
 
     /// The planning episode in which the conversation was when its newest record was made: one that
@@ -275,9 +289,10 @@ impl Session {
                 self.mark_task_write()?;
             }
             Event::PoolSet { pool, names, baseline } => {
+                let serial = self.next_serial();
                 let scope = self.scope_mut(path)?;
                 let told = scope.history.records().len();
-                scope.facts.set_pool(pool, names.as_deref(), *baseline, told)?;
+                scope.facts.set_pool(pool, names.as_deref(), baseline.then_some((serial, told)))?;
             }
             Event::FactSet { name, value } => {
                 self.scope_mut(path)?.facts.set_fact(name, value)?;
@@ -311,7 +326,7 @@ impl Session {
                 self.facts.date = Some((date.clone(), first));
             }
             Event::Touched { path: file, wrote, whole } => {
-                self.touch(path, file, *wrote, *whole)?
+                self.touch(path, file, *wrote, *whole)?;
             }
             Event::Skipped { what } => *self.skipped.entry(what.clone()).or_default() += 1,
         }
@@ -747,18 +762,10 @@ impl Session {
     // Rosters
 
     fn register(&mut self, path: &ScopePath, definition: &Definition) -> Result<(), Refusal> {
-        let stands = |roster: &[Member]| {
-            roster
-                .iter()
-                .any(|member| member.id() == definition.id && member.source != Source::Client)
-        };
-        if stands(&self.scope(path)?.roster) || stands(&self.for_agents) {
-            return Err(Refusal::invalid(format!(
-                "{:?} is a built-in kind: retune it with roster/configure, or register another id",
-                definition.id
-            )));
-        }
+        let rosters = self.scope(path)?.roster.iter().chain(&self.for_agents);
+        refuse_built_in(definition, rosters)?;
         let mut member = member(self.kit.registry, definition.clone(), Source::Client)?;
+        member.since = self.next_serial();
         if !path.is_root() {
             // Registered on an agent, it is that agent's, whatever scopes it names.
             member.definition.audience = Audience::AGENTS;
@@ -855,6 +862,21 @@ impl Session {
         });
         Ok(())
     }
+}
+
+/// A built-in kind is retuned, not replaced: it may stand for what the daemon itself must say.
+fn refuse_built_in<'a>(
+    definition: &Definition,
+    mut rosters: impl Iterator<Item = &'a Member>,
+) -> Result<(), Refusal> {
+    let id = &definition.id;
+    if rosters.any(|member| member.id() == id && member.source != Source::Client) {
+        return Err(Refusal::invalid(format!(
+            "{id:?} is a built-in kind: retune it with kinds or roster/configure, or register \
+             another id"
+        )));
+    }
+    Ok(())
 }
 
 /// Puts a member into the rosters that it is for; one that is there keeps its place.

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use super::Session;
 use super::event::{Limit, Profile};
-use super::ledger::{Effect, Entry, Millis, Phase, Record, SilentEntry};
+use super::ledger::{Delivered, Effect, Entry, Millis, Phase, Record, SilentEntry};
+use super::policy::Ordinals;
 use super::queue::{Acknowledged, Serial};
 use super::refusal::Refusal;
 use super::reminder::{Findings, Lane, Moment, Part, Proposal, Silence, Speech, View, Wanted};
@@ -122,33 +123,43 @@ pub struct Delivery {
     pub oversize: bool,
     /// What could not be worked out.
     pub problems: Vec<Problem>,
+    /// What history holds and the host has lost, for a host that keeps nothing.
+    pub replay: Option<Vec<Delivered>>,
 }
 
 /// What a member of the roster needs before it can say what it would say.
 #[derive(Debug)]
-pub(super) enum Need {
+pub(super) struct Need {
+    /// Its place in the roster.
+    place: usize,
+    /// The member as it was when the WAIT arrived: later switches are the next WAIT's.
+    member: Member,
+    what: What,
+}
+
+#[derive(Debug)]
+enum What {
     /// The client's answer.
-    Answer(Ask),
-    /// What stands in files.
-    Files {
-        /// The member's id.
-        id: String,
-        /// The files.
-        wanted: Vec<Wanted>,
+    Answer {
+        /// Whether it is to speak even without news.
+        force: bool,
     },
+    /// What stands in files.
+    Files(Vec<Wanted>),
 }
 
 impl Need {
     /// The files that are needed.
     pub(super) fn into_wanted(self) -> Vec<Wanted> {
-        match self {
-            Self::Answer(_) => Vec::new(),
-            Self::Files { wanted, .. } => wanted,
+        match self.what {
+            What::Answer { .. } => Vec::new(),
+            What::Files(wanted) => wanted,
         }
     }
 }
 
-/// A WAIT that waits for what is slow: what was captured when it arrived, with holes.
+/// A WAIT as it stood when it arrived, with holes where something slow is needed. What happens
+/// after it is the next one's.
 #[derive(Debug)]
 pub struct Preparing {
     /// Names it, and is the last queued item that it sees.
@@ -158,30 +169,28 @@ pub struct Preparing {
     material: Material,
     seam: Seam,
     limit: Limit,
+    form: Form,
+    phase: Phase,
+    ordinals: Ordinals,
+    turn: String,
+    acknowledged: Vec<Acknowledged>,
+    ends: Vec<Effect>,
+    looked_at: Vec<Effect>,
     chosen: Chosen,
     needs: Vec<Need>,
 }
 
 impl Preparing {
-    pub(super) fn new(
-        wait: Serial,
-        request: &WaitRequest,
-        material: Material,
-        chosen: Chosen,
-        needs: Vec<Need>,
-    ) -> Self {
-        let WaitRequest { seam, limit, waiter, .. } = *request;
-        Self { wait, waiter, material, seam, limit, chosen, needs }
-    }
-
     /// What is needed before it can be answered; `None` when nothing is.
     pub(super) fn staged(&self) -> Option<Staged> {
         let mut asks = Vec::new();
         let mut wanted = Vec::new();
         for need in &self.needs {
-            match need {
-                Need::Answer(ask) => asks.push(ask.clone()),
-                Need::Files { wanted: files, .. } => wanted.extend(files.iter().cloned()),
+            match &need.what {
+                What::Answer { force } => {
+                    asks.push(Ask { generator: need.member.id().to_owned(), force: *force });
+                }
+                What::Files(files) => wanted.extend(files.iter().cloned()),
             }
         }
         let needed = !asks.is_empty() || !wanted.is_empty();
@@ -293,6 +302,7 @@ impl Session {
             findings,
             scope,
             id: member.id(),
+            since: member.since,
             moment,
         };
         let speeches = match member.reminder.propose(&view) {
@@ -325,13 +335,15 @@ impl Session {
         let mut chosen = Chosen::default();
         let mut needs = Vec::new();
         for (place, member) in scope.roster.iter().enumerate() {
-            let id = || member.id().to_owned();
+            let need = |what| Need { place, member: member.clone(), what };
             match self.outcome(scope, member, place, moment, &Findings::new()) {
                 Outcome::Silent(_) => {}
                 Outcome::Speaks(candidates) => chosen.candidates.extend(candidates),
-                Outcome::Asks { force } => needs.push(Need::Answer(Ask { generator: id(), force })),
-                Outcome::Reads(wanted) => needs.push(Need::Files { id: id(), wanted }),
-                Outcome::Fails(message) => chosen.problems.push(Problem { id: id(), message }),
+                Outcome::Asks { force } => needs.push(need(What::Answer { force })),
+                Outcome::Reads(wanted) => needs.push(need(What::Files(wanted))),
+                Outcome::Fails(message) => {
+                    chosen.problems.push(Problem { id: member.id().to_owned(), message });
+                }
             }
         }
         chosen.candidates.extend(queued(scope, moment));
@@ -352,26 +364,21 @@ impl Session {
         let needs = std::mem::take(&mut prepared.needs);
         let queue = &mut self.scope_mut(path)?.queue;
         for need in &needs {
-            if let Need::Answer(Ask { generator, .. }) = need
-                && let Some(body) = answers.get(generator)
+            if let What::Answer { .. } = need.what
+                && let Some(body) = answers.get(need.member.id())
                 && !body.trim().is_empty()
             {
-                queue.answer(generator, body.trim().to_owned());
+                queue.answer(need.member.id(), body.trim().to_owned());
             }
         }
         let scope = self.scope(path)?;
         let mut moment = self.moment(scope, prepared.seam, at);
-        moment.until = prepared.wait;
-        for need in needs {
-            let (Need::Answer(Ask { generator: id, .. }) | Need::Files { id, .. }) = &need;
-            // The roster may have changed in the meantime.
-            let members = scope.roster.iter().enumerate();
-            let Some((place, member)) = members.into_iter().find(|(_, one)| one.id() == *id) else {
-                continue;
-            };
-            let outcome = match need {
-                Need::Answer(_) => answered(scope, member, place, moment),
-                Need::Files { .. } => self.outcome(scope, member, place, moment, findings),
+        (moment.until, moment.phase, moment.ordinals) =
+            (prepared.wait, prepared.phase, prepared.ordinals);
+        for Need { place, member, what } in &needs {
+            let outcome = match what {
+                What::Answer { .. } => answered(scope, member, *place, moment),
+                What::Files(_) => self.outcome(scope, member, *place, moment, findings),
             };
             match outcome {
                 Outcome::Speaks(candidates) => prepared.chosen.candidates.extend(candidates),
@@ -385,26 +392,50 @@ impl Session {
         Ok(self.offer(path, prepared, at))
     }
 
+    /// Captures a WAIT: everything that its answer may depend on besides what is slow.
+    pub(super) fn capture(
+        &mut self,
+        request: &WaitRequest,
+        material: Material,
+        chosen: Chosen,
+        needs: Vec<Need>,
+    ) -> Result<Preparing, Refusal> {
+        let wait = self.next_serial();
+        let scope = self.scope(&request.scope)?;
+        // What is too large for a native host's message goes whole as a continuation of the prompt.
+        let limit = match (self.host.native, request.seam) {
+            (Some(true), Seam::Continuation) => request.limit,
+            _ => request.limit.smaller(self.host.limit),
+        };
+        let once = self.facts.mode_override.iter().filter(|_| request.scope.is_root());
+        let reads = (!scope.facts.reads.is_empty()).then_some(Effect::TakeReads(wait));
+        Ok(Preparing {
+            wait,
+            waiter: request.waiter,
+            material,
+            seam: request.seam,
+            limit,
+            form: self.form(),
+            phase: scope.phase(),
+            ordinals: scope.ordinals(),
+            turn: scope.turn.as_ref().map(|turn| turn.id.clone()).unwrap_or_default(),
+            acknowledged: scope.queue.acknowledged().to_vec(),
+            ends: once.map(|(set, _)| Effect::EndOverride(*set)).collect(),
+            looked_at: reads.into_iter().collect(),
+            chosen,
+            needs,
+        })
+    }
+
     /// Sorts, measures and offers: the last step of a WAIT, which opens its token.
     pub(super) fn offer(&mut self, path: &ScopePath, prepared: Preparing, at: Millis) -> Delivery {
-        let Preparing { wait, waiter, material, seam, limit, mut chosen, .. } = prepared;
-        let form = self.form();
-        // What is too large for a native host's message goes whole as a continuation of the prompt.
-        let limit = match (self.host.native, seam) {
-            (Some(true), Seam::Continuation) => limit,
-            _ => limit.smaller(self.host.limit),
-        };
-        let ends = self.facts.mode_override.iter().filter(|_| path.is_root());
-        let ends = ends.map(|(set, _)| Effect::EndOverride(*set)).collect();
-        let session = self.id.clone();
-        let digest = self.kit.digest;
-        let scope = self.scopes.get_mut(path).expect("a WAIT's scope is there until it is offered");
-        chosen.leave_out(scope.queue.acknowledged());
+        let Preparing { material, limit, form, mut chosen, .. } = prepared;
+        chosen.leave_out(&prepared.acknowledged);
         chosen.candidates.sort_by_key(|one| (one.lane, one.serial, one.place));
 
         let mut delivery = Delivery {
             token: material.token.clone(),
-            phase: scope.phase(),
+            phase: prepared.phase,
             record: None,
             content: None,
             prices: Vec::new(),
@@ -413,6 +444,7 @@ impl Session {
             held: Vec::new(),
             oversize: false,
             problems: chosen.problems,
+            replay: None,
         };
         let mut offered = Vec::new();
         let mut size = Size::default();
@@ -434,25 +466,22 @@ impl Session {
         let open = OpenWait {
             token: material.token,
             record: material.record,
-            turn: scope.turn.as_ref().map(|turn| turn.id.clone()).unwrap_or_default(),
-            waiter,
+            turn: prepared.turn,
+            waiter: prepared.waiter,
             at,
-            phase: delivery.phase,
-            ordinals: scope.ordinals(),
+            phase: prepared.phase,
+            ordinals: prepared.ordinals,
             form,
             offered,
             silent: chosen.silent,
-            ends,
-            looked_at: if scope.facts.reads.is_empty() {
-                Vec::new()
-            } else {
-                vec![Effect::TakeReads(wait)]
-            },
+            ends: prepared.ends,
+            looked_at: prepared.looked_at,
             whole: delivery.held.is_empty(),
         };
         if !open.offered.is_empty() {
             let all: Vec<usize> = (0..open.offered.len()).collect();
-            let record = open.record_of(&session, path, &all).map(|record| record.sealed(digest));
+            let record = open.record_of(&self.id, path, &all);
+            let record = record.map(|record| record.sealed(self.kit.digest));
             let labels = open.offered.iter().map(|Offered { entry, .. }| entry.label.as_str());
             delivery.row = render::row(form, labels);
             let content = record.as_ref().map(Record::content).unwrap_or_default();
@@ -460,8 +489,38 @@ impl Session {
             delivery.content = Some(content);
             delivery.record = record;
         }
-        scope.tokens.open.push(open);
+        if let Some(scope) = self.scopes.get_mut(path) {
+            if self.host.replays == Some(true) {
+                let held = scope.history.records().iter();
+                delivery.replay =
+                    Some(held.filter(|delivered| delivered.lost.is_none()).cloned().collect());
+            }
+            scope.tokens.open.push(open);
+        }
         delivery
+    }
+
+    /// What rides in the prompt text since the WAIT that is being committed: it is told with it.
+    pub(super) fn acknowledged_since(
+        &self,
+        path: &ScopePath,
+        open: &OpenWait,
+        at: Millis,
+    ) -> Result<Vec<(SilentEntry, Vec<Effect>)>, Refusal> {
+        let scope = self.scope(path)?;
+        let told = |context: &&Acknowledged| {
+            open.silent.iter().all(|(entry, _)| {
+                (entry.entry_type != context.reminder && entry.kind != context.reminder)
+                    || entry.key != context.key
+            })
+        };
+        let since: Vec<_> = scope.queue.acknowledged().iter().filter(told).cloned().collect();
+        if since.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (mut chosen, _) = self.choose(scope, self.moment(scope, Seam::Unsaid, at));
+        chosen.leave_out(&since);
+        Ok(chosen.silent)
     }
 }
 
@@ -625,7 +684,7 @@ fn exceeds(size: Size, limit: Limit) -> bool {
         (size.bytes, limit.bytes),
         (size.chars, limit.chars),
         (size.utf16, limit.utf16),
-        (size.tokens, limit.tokens),
+        (size.tokens(), limit.tokens),
     ]
     .into_iter()
     .any(|(size, limit)| limit.is_some_and(|limit| size > limit))

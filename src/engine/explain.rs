@@ -4,6 +4,7 @@
 use super::delivery::{Candidate, Outcome, Seam, queued};
 use super::ledger::Millis;
 use super::reminder::Findings;
+use super::render::short_name;
 use super::scope::ScopePath;
 use super::{Refusal, Session};
 
@@ -39,7 +40,11 @@ impl Session {
         let mut rows = Vec::with_capacity(scope.roster.len() + 2);
         for (place, member) in scope.roster.iter().enumerate() {
             let outcome = self.outcome(scope, member, place, moment, findings);
-            rows.push(Explanation::of(member.id(), &member.definition.kind, outcome));
+            let mut row = Explanation::of(member.id(), &member.definition.kind, outcome);
+            if row.speaks && row.kind == "pending-events" {
+                row.reason = format!("{}: {}", row.reason, self.waiting_names());
+            }
+            rows.push(row);
         }
         let (events, staged): (Vec<_>, Vec<_>) =
             queued(scope, moment).partition(Candidate::is_turn_event);
@@ -62,6 +67,17 @@ impl Session {
             }
         }
         Ok(rows)
+    }
+
+    /// What waits in the FIFO, by the names that its senders gave.
+    fn waiting_names(&self) -> String {
+        const NAMES_MAX: usize = 10;
+        let names = self.fifo.iter().map(|pending| pending.name.as_deref().unwrap_or("event"));
+        let mut shown: Vec<_> = names.take(NAMES_MAX).map(|name| short_name(name, 100)).collect();
+        if self.fifo.len() > NAMES_MAX {
+            shown.push(format!("{} more", self.fifo.len() - NAMES_MAX));
+        }
+        shown.join(", ")
     }
 
     /// Why no WAIT of the scope can be answered with anything now.

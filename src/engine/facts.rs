@@ -85,8 +85,9 @@ pub struct Pool {
     pub seed: Option<BTreeSet<String>>,
     /// The latest list that the client declared told (`pool/set` with `baseline`).
     pub baseline: Option<BTreeSet<String>>,
-    /// How many records history had when the client last declared a list told: what earlier ones
-    /// told of the pool is behind that list.
+    /// When the client last declared a list told, among all that is told.
+    pub declared: Serial,
+    /// How many records history had then: what they told of the pool is behind that list.
     pub declared_at: usize,
 }
 
@@ -432,13 +433,13 @@ impl ScopeFacts {
         Ok(())
     }
 
-    /// Sets a pool, or marks it as not known now. `records_told` says how many records history has.
+    /// Sets a pool, or marks it as not known now. `baseline` comes with a list that counts as told:
+    /// its place among all that is told, and how many records history has.
     pub fn set_pool(
         &mut self,
         pool: &str,
         names: Option<&[PoolName]>,
-        baseline: bool,
-        records_told: usize,
+        baseline: Option<(Serial, usize)>,
     ) -> Result<(), Refusal> {
         if !self.pools.contains_key(pool) && self.pools.len() >= NAMED_MAX {
             return Err(too_many("a scope's pools", NAMED_MAX, "use fewer pools"));
@@ -457,11 +458,11 @@ impl ScopeFacts {
         pool.names =
             names.iter().map(|name| (name.name.clone(), name.description.clone())).collect();
         let listed = || names.iter().map(|name| name.name.clone()).collect::<BTreeSet<_>>();
-        if baseline {
+        if let Some((serial, records)) = baseline {
             pool.baseline = Some(listed());
-            pool.declared_at = records_told;
+            (pool.declared, pool.declared_at) = (serial, records);
         }
-        if baseline || pool.seed.is_none() {
+        if baseline.is_some() || pool.seed.is_none() {
             pool.seed = Some(listed());
         }
         Ok(())

@@ -257,7 +257,7 @@ pub enum Loss {
 }
 
 /// A committed record and whether history still holds it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivered {
     /// What was told.
     pub record: Record,

@@ -60,7 +60,7 @@ pub use tasks::{Task, TaskStatus, Tasks, WriteMark};
 pub use token::{Expiry, Fate, OpenWait, Tokens, Waiter};
 pub use value::Value;
 
-use delivery::{Need, Preparing};
+use delivery::Need;
 use token::Fates;
 
 /// What the engine is given instead of reaching for it.
@@ -255,13 +255,13 @@ impl Session {
             self.apply(at, &path, Event::HistoryReported { records: records.clone() })?;
         }
         if self.awaits_receipt(self.scope(&path)?) {
-            return Ok(Staged::Ready(Box::new(self.offer_nothing(&path, request, material, at))));
+            return Ok(Staged::Ready(Box::new(self.offer_nothing(&path, request, material, at)?)));
         }
         self.expire(&path, Expiry::Superseded, |_| true);
         let scope = self.scope(&path)?;
         let moment = self.moment(scope, request.seam, at);
         let (chosen, needs) = self.choose(scope, moment);
-        let prepared = Preparing::new(self.next_serial(), request, material, chosen, needs);
+        let prepared = self.capture(request, material, chosen, needs)?;
         match prepared.staged() {
             None => Ok(Staged::Ready(Box::new(self.offer(&path, prepared, at)))),
             Some(staged) => {
@@ -289,17 +289,13 @@ impl Session {
         findings: &Findings,
     ) -> Result<Delivery, Refusal> {
         let scope = self.scope_mut(path)?;
-        match scope.tokens.preparing.take_if(|prepared| prepared.wait == wait) {
-            Some(prepared) => self.fill(path, prepared, answers, findings, at),
-            None => {
-                let fate = if self.scope(path)?.turn.is_none() {
-                    Expiry::TurnEnded
-                } else {
-                    Expiry::Superseded
-                };
-                Err(fate.refusal("this WAIT was not answered in time"))
-            }
-        }
+        let Some(prepared) = scope.tokens.preparing.take_if(|prepared| prepared.wait == wait)
+        else {
+            let overtaken = scope.tokens.overtaken.iter().find(|(other, _)| *other == wait);
+            let expiry = overtaken.map_or(Expiry::Superseded, |(_, expiry)| *expiry);
+            return Err(expiry.refusal("this WAIT was not answered in time"));
+        };
+        self.fill(path, prepared, answers, findings, at)
     }
 
     /// A WAIT that is being prepared was cancelled: it leaves no token.
@@ -323,8 +319,10 @@ impl Session {
         };
         let indices = open.choose(chosen)?;
         let path = path.clone();
-        let record =
-            open.record_of(&self.id, &path, &indices).map(|record| record.sealed(self.kit.digest));
+        let mut open = open.clone();
+        open.silent.extend(self.acknowledged_since(&path, &open, at)?);
+        let record = open.record_of(&self.id, &path, &indices);
+        let record = record.map(|record| record.sealed(self.kit.digest));
         let effects = open.effects_of(&indices);
         let held = open.without(&indices);
         let commit =
@@ -356,6 +354,14 @@ impl Session {
         let paths: Vec<_> = self.scopes.keys().cloned().collect();
         for path in paths {
             self.expire(&path, Expiry::Disconnected, |by| by == waiter);
+        }
+    }
+
+    /// The session is over: nothing that it offered can be committed any more.
+    pub fn close(&mut self) {
+        let paths: Vec<_> = self.scopes.keys().cloned().collect();
+        for path in paths {
+            self.expire(&path, Expiry::Closed, |_| true);
         }
     }
 
@@ -443,7 +449,9 @@ impl Session {
     /// Expires the open WAITs of a scope, and the one being prepared, of these waiters.
     fn expire(&mut self, path: &ScopePath, expiry: Expiry, whose: impl Fn(Waiter) -> bool) {
         let Some(scope) = self.scopes.get_mut(path) else { return };
-        scope.tokens.preparing.take_if(|prepared| whose(prepared.waiter));
+        if let Some(prepared) = scope.tokens.preparing.take_if(|prepared| whose(prepared.waiter)) {
+            scope.tokens.overtake(prepared.wait, expiry);
+        }
         for open in scope.tokens.open.extract_if(.., |open| whose(open.waiter)) {
             self.fates.note(open.token, Fate::Expired(expiry));
         }
@@ -463,12 +471,11 @@ impl Session {
         request: &WaitRequest,
         material: Material,
         at: Millis,
-    ) -> Delivery {
-        let wait = self.next_serial();
+    ) -> Result<Delivery, Refusal> {
         let nothing = delivery::Chosen::default();
-        let prepared = Preparing::new(wait, request, material, nothing, Vec::new());
+        let prepared = self.capture(request, material, nothing, Vec::new())?;
         let mut delivery = self.offer(path, prepared, at);
-        let scope = self.scopes.get_mut(path).expect("a WAIT's scope is there");
+        let scope = self.scopes.get_mut(path).ok_or_else(|| unknown(path))?;
         let awaited = scope.tokens.open.iter().flat_map(|open| &open.offered);
         delivery.held = awaited
             .map(|offered| Held {
@@ -484,7 +491,7 @@ impl Session {
             let oldest = scope.tokens.open.remove(oldest);
             self.fates.note(oldest.token, Fate::Expired(Expiry::Superseded));
         }
-        delivery
+        Ok(delivery)
     }
 }
 

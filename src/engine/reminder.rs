@@ -55,6 +55,8 @@ pub struct View<'a> {
     pub scope: &'a Scope,
     /// The id under which the reminder stands in the roster.
     pub id: &'a str,
+    /// When it was registered, among all that is told; 0 from the start.
+    pub since: Serial,
     /// The moment of the WAIT.
     pub moment: Moment<'a>,
 }
@@ -323,6 +325,11 @@ pub trait Reminder: fmt::Debug + Send + Sync {
     /// When it may speak; enforced by the engine, never counted by the reminder.
     fn policy(&self) -> Policy;
 
+    /// The policy as it was asked for, where the engine is given another.
+    fn stated_policy(&self) -> Policy {
+        self.policy()
+    }
+
     /// Where in the message it stands.
     fn lane(&self) -> Lane {
         Lane::Roster
@@ -361,5 +368,5 @@ pub fn member(
     source: Source,
 ) -> Result<Member, Refusal> {
     let reminder = registry.build(&definition)?;
-    Ok(Member { definition, enabled: true, source, reminder })
+    Ok(Member { definition, enabled: true, source, since: 0, reminder })
 }

@@ -11,7 +11,7 @@ use super::event::{Audience, Definition};
 use super::facts::ScopeFacts;
 use super::ledger::{History, Phase};
 use super::policy::Ordinals;
-use super::queue::TurnQueue;
+use super::queue::{Serial, TurnQueue};
 use super::refusal::{Refusal, RefusalKind};
 use super::reminder::Reminder;
 use super::token::Tokens;
@@ -96,6 +96,8 @@ pub struct Member {
     pub enabled: bool,
     /// Where it came from.
     pub source: Source,
+    /// When a client registered it, among all that is told.
+    pub since: Serial,
     /// The reminder itself.
     pub reminder: Arc<dyn Reminder>,
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::delivery::Preparing;
 use super::ledger::{Effect, Entry, Millis, Phase, Record, SilentEntry};
 use super::policy::Ordinals;
+use super::queue::Serial;
 use super::refusal::{Refusal, RefusalKind};
 use super::render::Form;
 use super::scope::ScopePath;
@@ -95,6 +96,18 @@ pub struct Tokens {
     pub open: Vec<OpenWait>,
     /// Staged, waiting for what is slow.
     pub preparing: Option<Preparing>,
+    /// The last WAITs that were overtaken while they were being prepared, and by what.
+    pub overtaken: VecDeque<(Serial, Expiry)>,
+}
+
+impl Tokens {
+    /// A WAIT was overtaken while it was being prepared.
+    pub fn overtake(&mut self, wait: Serial, expiry: Expiry) {
+        if self.overtaken.len() >= OPEN_MAX {
+            self.overtaken.pop_front();
+        }
+        self.overtaken.push_back((wait, expiry));
+    }
 }
 
 /// Why a token is no longer open.
@@ -108,6 +121,8 @@ pub enum Expiry {
     HistoryChanged,
     /// The connection that waited is gone.
     Disconnected,
+    /// The session was closed.
+    Closed,
 }
 
 impl Expiry {
@@ -117,6 +132,7 @@ impl Expiry {
             Self::TurnEnded => "its turn ended before delivery",
             Self::HistoryChanged => "the history of its scope changed before delivery",
             Self::Disconnected => "the connection that waited is gone",
+            Self::Closed => "its session was closed",
         }
     }
 

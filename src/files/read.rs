@@ -25,14 +25,14 @@ const ATTACHMENT_BYTES_MAX: u64 = 64 << 20;
 /// Looks at files on threads of their own. What is not there when the time is up is left out.
 pub fn look_at(
     wanted: Vec<Wanted>,
-    root: Option<String>,
+    root: Option<&str>,
     deadline: Duration,
-) -> impl Future<Output = Findings> + Send + 'static {
+) -> impl Future<Output = Findings> + Send + use<> {
     let until = tokio::time::Instant::now() + deadline;
     let looks: Vec<_> = wanted
         .into_iter()
         .map(|wanted| {
-            let root = root.clone();
+            let root = root.map(str::to_owned);
             tokio::task::spawn_blocking(move || {
                 let found = look(&wanted, root.as_deref().map(Path::new));
                 (wanted, found)

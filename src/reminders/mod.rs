@@ -225,6 +225,10 @@ impl Reminder for Tuned {
         self.policy
     }
 
+    fn stated_policy(&self) -> Policy {
+        self.policy
+    }
+
     fn lane(&self) -> crate::engine::Lane {
         self.reminder.lane()
     }

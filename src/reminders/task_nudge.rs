@@ -4,7 +4,7 @@
 //! requests), and the last nudge is `cooldown` of them ago. It never speaks before the first write,
 //! nor while a plan is being made: it must not pull a planning model towards the work.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde::Deserialize;
@@ -102,18 +102,28 @@ impl Reminder for TaskNudge {
 fn body(view: &View<'_>, stale: Span) -> String {
     let all = view.facts.tasks.all();
     let open: Vec<&Task> = all.iter().filter(|task| task.status.is_open()).copied().collect();
-    let open_ids: BTreeSet<&str> = open.iter().map(|task| task.id.as_str()).collect();
+    // A blocker may be said from either side.
+    let mut blockers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let ids: BTreeSet<&str> = open.iter().map(|task| task.id.as_str()).collect();
+    for task in &open {
+        for blocker in task.blocked_by.iter().filter(|blocker| ids.contains(blocker.as_str())) {
+            blockers.entry(&task.id).or_default().insert(blocker);
+        }
+        for blocked in &task.blocks {
+            blockers.entry(blocked).or_default().insert(&task.id);
+        }
+    }
     let (own, children): (Vec<&Task>, Vec<&Task>) =
         open.iter().take(ROWS_MAX).partition(|task| task.owner.is_root());
 
     let mut text = format!("The task list has open work and was last written {stale} ago.\n");
     if !own.is_empty() {
         text.push_str("Your open tasks:\n");
-        own.iter().for_each(|task| row(&mut text, task, &open_ids));
+        own.iter().for_each(|task| row(&mut text, task, blockers.get(task.id.as_str())));
     }
     if !children.is_empty() {
         text.push_str("Open tasks of agents:\n");
-        children.iter().for_each(|task| row(&mut text, task, &open_ids));
+        children.iter().for_each(|task| row(&mut text, task, blockers.get(task.id.as_str())));
     }
     if open.len() > ROWS_MAX {
         let _ = writeln!(text, "… and {} more open tasks.", open.len() - ROWS_MAX);
@@ -129,20 +139,16 @@ fn body(view: &View<'_>, stale: Span) -> String {
 }
 
 /// `- id [status] subject (owner) (blocked by …)`, on one line.
-fn row(text: &mut String, task: &Task, open: &BTreeSet<&str>) {
+fn row(text: &mut String, task: &Task, blockers: Option<&BTreeSet<&str>>) {
     let id = short_name(&task.id, SUBJECT_CHARS_MAX);
     let subject = short_name(&task.subject, SUBJECT_CHARS_MAX);
     let _ = write!(text, "- {id} [{}] {subject}", task.status.name());
     if !task.owner.is_root() {
         let _ = write!(text, " (owner {})", short_name(task.owner.as_str(), SUBJECT_CHARS_MAX));
     }
-    let blockers: Vec<_> = task
-        .blocked_by
-        .iter()
-        .filter(|blocker| open.contains(blocker.as_str()))
-        .map(|blocker| short_name(blocker, SUBJECT_CHARS_MAX))
-        .collect();
-    if !blockers.is_empty() {
+    if let Some(blockers) = blockers {
+        let blockers: Vec<_> =
+            blockers.iter().map(|blocker| short_name(blocker, SUBJECT_CHARS_MAX)).collect();
         let _ = write!(text, " (blocked by {})", blockers.join(", "));
     }
     text.push('\n');

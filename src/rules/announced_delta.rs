@@ -30,7 +30,7 @@ struct Settings {
 #[derive(Debug)]
 pub struct AnnouncedDelta {
     pool: String,
-    baseline: BTreeSet<String>,
+    baseline: Option<BTreeSet<String>>,
     added: Template,
     removed: Template,
     lane: Lane,
@@ -57,7 +57,7 @@ impl AnnouncedDelta {
         Ok(Self {
             added: template("added", added, "New: {{ names | join(', ') }}.")?,
             removed: template("removed", removed, "Gone: {{ names | join(', ') }}.")?,
-            baseline: baseline.unwrap_or_default(),
+            baseline,
             lane: lane.unwrap_or_default(),
             label: label.unwrap_or_else(|| definition.id.clone()),
             pool,
@@ -76,10 +76,11 @@ impl Reminder for AnnouncedDelta {
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {
-        let changes = match PoolChanges::of(view, &self.pool, Baseline::Declared(&self.baseline)) {
-            Ok(changes) => changes,
-            Err(silence) => return Proposal::Silent(silence),
-        };
+        let changes =
+            match PoolChanges::of(view, &self.pool, Baseline::Declared(self.baseline.as_ref())) {
+                Ok(changes) => changes,
+                Err(silence) => return Proposal::Silent(silence),
+            };
         let mut lines = Vec::new();
         for (template, names) in [(&self.added, &changes.added), (&self.removed, &changes.removed)]
         {
@@ -99,8 +100,8 @@ impl Reminder for AnnouncedDelta {
 /// What the model knew of a pool from the start.
 #[derive(Clone, Copy, Debug)]
 pub enum Baseline<'a> {
-    /// The latest list that the client declared told, else this one.
-    Declared(&'a BTreeSet<String>),
+    /// The one that was registered, or the list that the client declared told since.
+    Declared(Option<&'a BTreeSet<String>>),
     /// The first list that was known.
     FirstKnown,
 }
@@ -126,8 +127,12 @@ impl PoolChanges {
         let nothing = BTreeSet::new();
         let (baseline, from) = match (baseline, &pool.baseline) {
             (Baseline::FirstKnown, _) => (pool.seed.as_ref().unwrap_or(&nothing), pool.declared_at),
-            (Baseline::Declared(_), Some(declared)) => (declared, pool.declared_at),
-            (Baseline::Declared(given), None) => (given, 0),
+            (Baseline::Declared(None), Some(declared)) => (declared, pool.declared_at),
+            // The latest that was given holds, whichever way it came.
+            (Baseline::Declared(Some(_)), Some(declared)) if pool.declared > view.since => {
+                (declared, pool.declared_at)
+            }
+            (Baseline::Declared(given), _) => (given.unwrap_or(&nothing), 0),
         };
         let known = known_names(baseline, view.scope.history.held_marks(view.id, None, from));
         let listed = pool.names.keys();

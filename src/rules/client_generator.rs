@@ -28,6 +28,10 @@ impl Reminder for ClientGenerator {
         }
     }
 
+    fn stated_policy(&self) -> Policy {
+        self.policy
+    }
+
     fn propose(&self, view: &View<'_>) -> Proposal {
         let Trigger::Every(Span { unit, count }) = self.policy.trigger else {
             return Proposal::Ask { force: false };

@@ -119,9 +119,19 @@ fn value(json: serde_json::Value) -> Value {
 
 // Sessions and rosters
 
-/// `session/open`. Records that cannot even be read are told apart from those that the engine
-/// refuses, and are rejected alone.
-pub fn opening(params: SessionOpenParams) -> Result<(Opening, Vec<RejectedRecord>)> {
+/// What `session/open` brings.
+#[derive(Debug)]
+pub struct Parsed {
+    /// What the engine opens with.
+    pub opening: Opening,
+    /// Records that cannot even be read: rejected alone.
+    pub unreadable: Vec<RejectedRecord>,
+    /// What values were that this build does not know.
+    pub skipped: Vec<&'static str>,
+}
+
+/// `session/open`
+pub fn opening(params: SessionOpenParams) -> Result<Parsed> {
     let profile = match params.profile.as_deref() {
         None => None,
         Some(name) => {
@@ -135,8 +145,9 @@ pub fn opening(params: SessionOpenParams) -> Result<(Opening, Vec<RejectedRecord
     let mut unreadable = Vec::new();
     let records = params.records.map(|records| {
         let mut read = Vec::with_capacity(records.len());
-        for json in records {
-            let id = json["id"].as_str().unwrap_or_default().to_owned();
+        for (index, json) in records.into_iter().enumerate() {
+            // A record that does not even say its id goes by its place.
+            let id = json["id"].as_str().map_or_else(|| format!("#{}", index + 1), str::to_owned);
             match serde_json::from_value::<wire_record::InjectionRecord>(json) {
                 Ok(record) => match self::record(record) {
                     Ok(record) => read.push(record),
@@ -152,16 +163,22 @@ pub fn opening(params: SessionOpenParams) -> Result<(Opening, Vec<RejectedRecord
         }
         read
     });
+    let mut skipped = Vec::new();
+    let host = params.host.map(|form| host(form, &mut skipped)).unwrap_or_default();
+    let mut reminders = Vec::with_capacity(params.reminders.len());
+    for form in params.reminders {
+        reminders.push(definition(form, &mut skipped)?);
+    }
     let opening = Opening {
         root: params.root.map(|root| files::identity::path_of(&root)),
         profile,
         kinds: params.kinds.map(switches).unwrap_or_default(),
-        reminders: params.reminders.into_iter().map(definition).collect::<Result<_>>()?,
-        host: params.host.map(host).unwrap_or_default(),
+        reminders,
+        host,
         records,
         trusted: params.trusted,
     };
-    Ok((opening, unreadable))
+    Ok(Parsed { opening, unreadable, skipped })
 }
 
 /// The worktree of a fork, and the report that its model is told.
@@ -176,12 +193,37 @@ pub fn fork(
     (worktree, report)
 }
 
-fn host(form: HostForm) -> HostReport {
+/// What the host does. A word that this build does not know changes nothing.
+fn host(form: HostForm, skipped: &mut Vec<&'static str>) -> HostReport {
+    let mut known = |what: &'static str, value: Option<bool>, is_unknown: bool| {
+        if is_unknown {
+            skipped.push(what);
+            return None;
+        }
+        value
+    };
+    let HostForm { history, receipts, render, persists, .. } = &form;
     HostReport {
-        native: form.history.map(|history| history == HostHistory::Native),
-        late_receipts: form.receipts.map(|receipts| receipts == HostReceipts::Late),
-        plain: form.render.map(|render| render == HostRender::Plain),
-        replays: form.persists.map(|persists| persists == HostPersists::None),
+        native: known(
+            "host.history",
+            history.as_ref().map(|it| *it == HostHistory::Native),
+            history.as_ref().is_some_and(HostHistory::is_unknown),
+        ),
+        late_receipts: known(
+            "host.receipts",
+            receipts.as_ref().map(|it| *it == HostReceipts::Late),
+            receipts.as_ref().is_some_and(HostReceipts::is_unknown),
+        ),
+        plain: known(
+            "host.render",
+            render.as_ref().map(|it| *it == HostRender::Plain),
+            render.as_ref().is_some_and(HostRender::is_unknown),
+        ),
+        replays: known(
+            "host.persists",
+            persists.as_ref().map(|it| *it == HostPersists::None),
+            persists.as_ref().is_some_and(HostPersists::is_unknown),
+        ),
         limit: Limit {
             bytes: form.max_bytes,
             chars: form.max_chars,
@@ -202,7 +244,7 @@ fn switches(kinds: KindSwitches) -> Switches {
 }
 
 /// A reminder of the user's own, as data.
-fn definition(form: ReminderForm) -> Result<Definition> {
+fn definition(mut form: ReminderForm, skipped: &mut Vec<&'static str>) -> Result<Definition> {
     let id = form.id.clone();
     if id.trim().is_empty() || id.len() > 200 {
         return Err(invalid("a reminder's id has 1 to 200 bytes: give it a name"));
@@ -224,6 +266,11 @@ fn definition(form: ReminderForm) -> Result<Definition> {
             )));
         }
     };
+    if form.lane.take_if(|lane| lane.is_unknown()).is_some() {
+        skipped.push("reminder.lane");
+    }
+    let scopes = form.scopes.iter().flatten();
+    skipped.extend(scopes.filter(|scope| scope.is_unknown()).map(|_| "reminder.scopes"));
     let audience = match form.scopes.as_deref() {
         None => Audience::ROOT,
         Some(scopes) => Audience {
@@ -251,7 +298,7 @@ fn roster_row(member: &Member) -> RosterRow {
         id: member.id().to_owned(),
         kind: member.definition.kind.clone(),
         enabled: member.enabled,
-        policy: member.reminder.policy().to_string(),
+        policy: member.reminder.stated_policy().to_string(),
         source: match member.source {
             Source::Default | Source::Standing => RosterSource::Default,
             Source::Client => RosterSource::Client,
@@ -261,7 +308,9 @@ fn roster_row(member: &Member) -> RosterRow {
 
 /// `roster/register`
 pub fn register(params: RosterRegisterParams) -> Result<Reported> {
-    on_scope(params.scope, Event::Registered(definition(params.reminder)?))
+    let mut skipped = Vec::new();
+    let definition = definition(params.reminder, &mut skipped)?;
+    Ok(on_scope(params.scope, Event::Registered(definition))?.skipping(skipped))
 }
 
 /// `roster/remove`
@@ -864,9 +913,16 @@ pub fn delivery(delivery: Delivery, committed: bool) -> wire_wait::Delivery {
             .collect(),
         tokens: delivery.tokens,
         oversize: delivery.oversize,
-        replay: None,
+        replay: delivery.replay.map(|told| told.iter().map(replay).collect()),
         committed,
     }
+}
+
+/// A committed record that the host has lost, and where it stood: in the host's own words, or else
+/// the turn.
+fn replay(delivered: &Delivered) -> wire_wait::Replay {
+    let anchor = delivered.placement.as_ref().unwrap_or(&delivered.record.turn);
+    wire_wait::Replay { record: wire_record(&delivered.record), anchor: anchor.clone() }
 }
 
 /// A row of `reminder/explain`.

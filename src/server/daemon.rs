@@ -145,6 +145,8 @@ impl Daemon {
         let slot = self.slot(session, at)?;
         self.sessions.remove(session);
         self.by_tag.remove(&slot.tag);
+        // A WAIT that is being prepared still holds the slot: it finds itself overtaken.
+        slot.lock().close();
         Ok(())
     }
 

@@ -21,7 +21,9 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::convert::{self, Reported};
 use super::daemon::Daemon;
 use super::{Answer, Connection, InitializeRequest, Outcome, transport};
-use crate::engine::{Applied, Event, Millis, PENDING_MAX, Profile, STAGED_MAX, TURN_EVENTS_MAX};
+use crate::engine::{
+    Applied, Event, Millis, PENDING_MAX, Profile, STAGED_MAX, ScopePath, Session, TURN_EVENTS_MAX,
+};
 use crate::reminders;
 
 /// One message, on its way to its handler.
@@ -158,12 +160,22 @@ pub fn call(call: &Call<'_>) -> Outcome {
 impl Call<'_> {
     /// Reads the params.
     fn params<P: DeserializeOwned>(&self) -> Result<P, ErrorObject> {
-        serde_json::from_str(self.params).map_err(|error| {
-            ErrorObject::new(
-                ErrorKind::InvalidParams,
-                format!("{}: {error} (see its params in the protocol's schema)", self.method.name),
-            )
-        })
+        serde_json::from_str(self.params).map_err(|_| self.misfit::<P>())
+    }
+
+    /// Why the params do not fit, by the member that does not: read once more, the slow way.
+    fn misfit<P: DeserializeOwned>(&self) -> ErrorObject {
+        let mut reader = serde_json::Deserializer::from_str(self.params);
+        let error = serde_path_to_error::deserialize::<_, P>(&mut reader).err();
+        let what = error.map_or_else(String::new, |error| {
+            let path = error.path().to_string();
+            let inner = error.into_inner();
+            if path == "." { inner.to_string() } else { format!("`{path}`: {inner}") }
+        });
+        ErrorObject::new(
+            ErrorKind::InvalidParams,
+            format!("{}: {what} (see its params in the protocol's schema)", self.method.name),
+        )
     }
 
     /// Reads an event, applies it, and answers `null`.
@@ -189,13 +201,27 @@ impl Call<'_> {
                 .apply(self.at, &scope, event)
                 .map_err(|refusal| convert::error(&refusal))?;
         }
-        for what in skipped {
-            let event = Event::Skipped { what: what.to_owned() };
-            session.apply(self.at, &scope, event).map_err(|refusal| convert::error(&refusal))?;
-        }
+        self.count_skipped(&mut session, skipped)?;
         // Nothing keeps lines yet: this build's daemon is in memory alone.
         drop(session.take_lines());
         Ok(applied)
+    }
+}
+
+impl Call<'_> {
+    /// Counts values that this build does not know, for `session/state`.
+    fn count_skipped(
+        &self,
+        session: &mut Session,
+        skipped: impl IntoIterator<Item = &'static str>,
+    ) -> Result<(), ErrorObject> {
+        for what in skipped {
+            let event = Event::Skipped { what: what.to_owned() };
+            session
+                .apply(self.at, &ScopePath::ROOT, event)
+                .map_err(|refusal| convert::error(&refusal))?;
+        }
+        Ok(())
     }
 }
 

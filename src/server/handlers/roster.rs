@@ -10,9 +10,6 @@ use crate::engine::Findings;
 use crate::files;
 use crate::server::Outcome;
 
-/// Records that one answer of `reminder/history` holds unless the client says otherwise.
-const HISTORY_ROWS: u64 = 100;
-
 /// `roster/list`
 pub fn list(call: &Call<'_>) -> Outcome {
     let listed = call.params().and_then(|scope: Scope| {
@@ -57,7 +54,7 @@ pub fn explain(call: &Call<'_>) -> Outcome {
     if wanted.is_empty() {
         return Outcome::Now(explained(&Findings::new()));
     }
-    let findings = files::look_at(wanted, root, files::DEADLINE);
+    let findings = files::look_at(wanted, root.as_deref(), files::DEADLINE);
     Outcome::Later(Box::pin(async move { explained(&findings.await) }))
 }
 
@@ -78,7 +75,8 @@ pub fn history(call: &Call<'_>) -> Outcome {
             })?;
             records = &records[..end];
         }
-        let limit = usize::try_from(params.limit.unwrap_or(HISTORY_ROWS)).unwrap_or(usize::MAX);
+        let limit = params.limit.and_then(|limit| usize::try_from(limit).ok());
+        let limit = limit.unwrap_or(usize::MAX);
         let rows = records
             .iter()
             .rev()

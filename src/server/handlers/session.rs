@@ -35,12 +35,13 @@ fn opened(call: &Call<'_>) -> Answer {
     let params: SessionOpenParams = call.params()?;
     let session = params.session.clone();
     check_name(&session)?;
-    let (mut opening, unreadable) = convert::opening(params)?;
+    let convert::Parsed { mut opening, unreadable, skipped } = convert::opening(params)?;
     let client = call.connection.client();
     let trusted = client.and_then(|client| client.options["trusted"].as_bool());
     opening.trusted = opening.trusted.or(trusted);
     let ((opened, roster), is_new) = call.daemon.open(&session, call.at, |session| {
         let opened = session.open(call.at, opening).map_err(|refusal| convert::error(&refusal))?;
+        call.count_skipped(session, skipped)?;
         drop(session.take_lines());
         let root = session.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
         Ok((opened, convert::roster(root)))

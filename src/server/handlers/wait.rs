@@ -62,7 +62,7 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let connection = Arc::clone(call.connection);
     let prepared = Prepared { slot, path, wait, finished: false };
     let answers = ask(connection.peer(), &scope, asks, deadline.min(GENERATORS_DEADLINE));
-    let findings = files::look_at(wanted, root, deadline);
+    let findings = files::look_at(wanted, root.as_deref(), deadline);
     Ok(Outcome::Later(Box::pin(async move {
         let (answers, findings) = join(answers, findings).await;
         prepared.finish(&daemon, &connection, &answers, &findings, auto_commit)
