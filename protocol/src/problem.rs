@@ -13,4 +13,7 @@ pub struct ProblemParams {
     pub code: i64,
     /// The message that it would have been answered with.
     pub message: String,
+    /// How many problems of this code came within the same second and were not sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<u64>,
 }
