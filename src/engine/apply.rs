@@ -10,9 +10,10 @@ use super::event::{
 use super::facts::{
     Fork, Goal, HookOutcome, PlanState, ScopeFacts, SessionFacts, WAITING_MAX, Worktree, too_many,
 };
-use super::ledger::{Delivered, Line, Loss, Millis};
+use super::ledger::{Delivered, Line, Loss};
 use super::policy::Ordinals;
 use super::queue::{Acknowledged, HookContext, PENDING_MAX, Pending, Staged, TurnEvent};
+use super::record::Millis;
 use super::refusal::{Refusal, RefusalKind};
 use super::reminder::{Findings, member};
 use super::scope::{Member, Scope, ScopePath, Source, Turn};

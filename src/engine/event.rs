@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::facts::{
     AttachedSkill, GoalReport, Job, Mention, Mode, OfferedSkill, PlanReport, PoolName, Usage,
 };
-use super::ledger::Record;
-use super::reminder::Lane;
+use super::record::{Lane, Record};
 use super::tasks::Task;
 use super::value::Value;
 

@@ -2,7 +2,7 @@
 //! itself, and changes nothing (law 11 of the quality page).
 
 use super::delivery::{Candidate, Outcome, Seam, queued};
-use super::ledger::Millis;
+use super::record::Millis;
 use super::reminder::Findings;
 use super::render::short_name;
 use super::scope::ScopePath;

@@ -19,6 +19,7 @@ mod facts;
 mod ledger;
 mod policy;
 mod queue;
+mod record;
 mod refusal;
 mod reminder;
 mod render;
@@ -41,18 +42,14 @@ pub use facts::{
     OfferedSkill, PLAN_MODE, PlanReport, PlanState, Pool, PoolName, Revision, ScopeFacts, Section,
     SessionFacts, Touch, Usage, Worktree,
 };
-pub use ledger::{
-    Commit, Delivered, Digest, Effect, Entry, History, Line, Loss, Millis, Phase, Record,
-    SilentEntry,
-};
+pub use ledger::{Commit, Delivered, History, Line, Loss};
 pub use policy::{Ordinals, Policy, Rearm, Span, Spoken, Told, Trigger, Unit, Withheld};
-pub use queue::{
-    Fifo, HookContext, PENDING_MAX, Pending, STAGED_MAX, Serial, TURN_EVENTS_MAX, TurnQueue,
-};
+pub use queue::{Fifo, HookContext, PENDING_MAX, Pending, STAGED_MAX, TURN_EVENTS_MAX, TurnQueue};
+pub use record::{Digest, Effect, Entry, Lane, Millis, Phase, Record, Serial, SilentEntry};
 pub use refusal::{Refusal, RefusalKind};
 pub use reminder::{
-    Findings, Found, Lane, Moment, Part, Proposal, Reading, Registry, Reminder, Silence, Speech,
-    View, Wanted,
+    Findings, Found, Moment, Part, Proposal, Reading, Registry, Reminder, Silence, Speech, View,
+    Wanted,
 };
 pub use render::{Form, Size, content, estimate_tokens, neutralise, one_line, row, short_name};
 pub use scope::{Member, Scope, ScopePath, Source, Turn};

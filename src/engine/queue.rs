@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::ledger::SilentEntry;
+use super::record::{Lane, Serial, SilentEntry};
 use super::refusal::{Refusal, RefusalKind};
-use super::reminder::Lane;
 
 /// Bodies that the pending FIFO holds at most (`reminders.md` §3, `pending-events`).
 pub const PENDING_MAX: usize = 256;
@@ -15,10 +14,6 @@ pub const TURN_EVENTS_MAX: usize = 1024;
 pub const STAGED_MAX: usize = 256;
 /// Acknowledgements that a scope holds at most.
 pub const ACKNOWLEDGED_MAX: usize = 1024;
-
-/// A number that rises with every queued item of a session, so that what a WAIT captured can be
-/// told apart from what came later under the same key.
-pub type Serial = u64;
 
 /// One body of the pending FIFO.
 #[derive(Clone, Debug)]

@@ -6,37 +6,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::delivery::Seam;
 use super::event::{Definition, HostReport, Profile};
 use super::facts::SessionFacts;
-use super::ledger::{Digest, Effect, Millis, Phase, SilentEntry};
 use super::policy::{Ordinals, Policy, Told, Withheld};
-use super::queue::{Fifo, HookContext, Serial};
+use super::queue::{Fifo, HookContext};
+use super::record::{Digest, Effect, Lane, Millis, Phase, Serial, SilentEntry};
 use super::refusal::Refusal;
 use super::scope::{Member, Scope, Source};
-
-/// Where in one message an entry stands (`reminders.md` §1, "Order in one message").
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Lane {
-    /// What the person mentioned.
-    Mention,
-    /// Skills.
-    Skill,
-    /// The roster, in the order of registration.
-    #[default]
-    Roster,
-    /// What a compaction dropped.
-    Compaction,
-    /// Corrections of course.
-    Steering,
-    /// Named sections of context.
-    Sections,
-    /// What was observed during the turn.
-    Events,
-}
 
 /// Everything that a reminder may look at.
 #[derive(Clone, Copy, Debug)]

@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{Audience, Definition};
 use super::facts::ScopeFacts;
-use super::ledger::{History, Phase};
+use super::ledger::History;
 use super::policy::Ordinals;
-use super::queue::{Serial, TurnQueue};
+use super::queue::TurnQueue;
+use super::record::{Phase, Serial};
 use super::refusal::{Refusal, RefusalKind};
 use super::reminder::Reminder;
 use super::token::Tokens;

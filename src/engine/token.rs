@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::delivery::Preparing;
-use super::ledger::{Effect, Entry, Millis, Phase, Record, SilentEntry};
 use super::policy::Ordinals;
-use super::queue::Serial;
+use super::record::{Effect, Entry, Millis, Phase, Record, Serial, SilentEntry};
 use super::refusal::{Refusal, RefusalKind};
 use super::render::Form;
 use super::scope::ScopePath;

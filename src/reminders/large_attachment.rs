@@ -5,8 +5,6 @@ use crate::engine::{
 };
 use crate::files::identity;
 
-use super::mention::is_pdf;
-
 /// Pages from which on a document is large.
 const PAGES_MAX: u64 = 20;
 /// Bytes from which on a document is large.
@@ -60,6 +58,11 @@ impl Reminder for LargeAttachment {
         }
         Proposal::Speak(speeches)
     }
+}
+
+/// Whether a path is that of a document whose pages can be read one by one.
+pub fn is_pdf(path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("pdf"))
 }
 
 fn is_large(bytes: u64, pages: Option<u64>) -> bool {

@@ -9,6 +9,8 @@ use crate::engine::{
 };
 use crate::files::identity;
 
+use super::large_attachment::{advice, is_pdf};
+
 /// The most text of one mention, in bytes.
 const TEXT_BYTES_MAX: usize = 512 << 10;
 
@@ -58,11 +60,6 @@ fn wanted(mention: &Mention) -> Option<Wanted> {
     })
 }
 
-/// Whether a path is that of a document whose pages can be read one by one.
-pub fn is_pdf(path: &str) -> bool {
-    path.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("pdf"))
-}
-
 fn speech(serial: Serial, mention: &Mention, view: &View<'_>) -> Speech {
     let shown = match mention.kind {
         MentionKind::File => identity::shown(&mention.target, view.root),
@@ -110,10 +107,7 @@ fn said(mention: &Mention, name: &str, view: &View<'_>) -> (String, String) {
             content_of(kind, name, &listing.join("\n"), None, view)
         }
         Found::Attachment { bytes, pages, fingerprint } => {
-            let body = format!(
-                "The person mentioned {kind} {name}. {}",
-                super::large_attachment::advice(*bytes, *pages)
-            );
+            let body = format!("The person mentioned {kind} {name}. {}", advice(*bytes, *pages));
             (body, fingerprint.clone())
         }
         Found::Missing => {
