@@ -11,12 +11,13 @@ use super::facts::{
     Fork, Goal, HookOutcome, PlanState, ScopeFacts, SessionFacts, WAITING_MAX, Worktree, too_many,
 };
 use super::ledger::{Delivered, Line, Loss};
+use super::path::ScopePath;
 use super::policy::Ordinals;
 use super::queue::{Acknowledged, HookContext, PENDING_MAX, Pending, Staged, TurnEvent};
 use super::record::Millis;
 use super::refusal::{Refusal, RefusalKind};
 use super::reminder::{Findings, member};
-use super::scope::{Member, Scope, ScopePath, Source, Turn};
+use super::scope::{Member, Scope, Source, Turn};
 use super::tasks::WriteMark;
 use super::token::Expiry;
 use super::{Session, SettleOutcome, TurnOutcome};

@@ -6,13 +6,14 @@ use std::collections::BTreeMap;
 use super::Session;
 use super::event::{Limit, Profile};
 use super::ledger::Delivered;
+use super::path::ScopePath;
 use super::policy::Ordinals;
 use super::queue::Acknowledged;
 use super::record::{Effect, Entry, Lane, Millis, Phase, Record, Serial, SilentEntry};
 use super::refusal::Refusal;
 use super::reminder::{Findings, Moment, Part, Proposal, Silence, Speech, View, Wanted};
 use super::render::{self, Form, Size};
-use super::scope::{Member, Scope, ScopePath};
+use super::scope::{Member, Scope};
 use super::token::{Offered, OpenWait, Waiter};
 
 /// A client is about to call a model.

@@ -2,10 +2,10 @@
 //! itself, and changes nothing (law 11 of the quality page).
 
 use super::delivery::{Candidate, Outcome, Seam, queued};
+use super::path::ScopePath;
 use super::record::Millis;
 use super::reminder::Findings;
 use super::render::short_name;
-use super::scope::ScopePath;
 use super::{Refusal, Session};
 
 /// One line of an explanation.

@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::event::{Event, Opening};
+use super::path::ScopePath;
 use super::policy::{Ordinals, Spoken, Told};
 use super::record::{Effect, Millis, Record, Serial};
-use super::scope::ScopePath;
 
 /// One line of a session's append-only ledger. A session is what replaying its lines yields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -17,6 +17,7 @@ mod event;
 mod explain;
 mod facts;
 mod ledger;
+mod path;
 mod policy;
 mod queue;
 mod record;
@@ -43,6 +44,7 @@ pub use facts::{
     SessionFacts, Touch, Usage, Worktree,
 };
 pub use ledger::{Commit, Delivered, History, Line, Loss};
+pub use path::ScopePath;
 pub use policy::{Ordinals, Policy, Rearm, Span, Spoken, Told, Trigger, Unit, Withheld};
 pub use queue::{Fifo, HookContext, PENDING_MAX, Pending, STAGED_MAX, TURN_EVENTS_MAX, TurnQueue};
 pub use record::{Digest, Effect, Entry, Lane, Millis, Phase, Record, Serial, SilentEntry};
@@ -52,7 +54,7 @@ pub use reminder::{
     Wanted,
 };
 pub use render::{Form, Size, content, estimate_tokens, neutralise, one_line, row, short_name};
-pub use scope::{Member, Scope, ScopePath, Source, Turn};
+pub use scope::{Member, Scope, Source, Turn};
 pub use tasks::{Task, TaskStatus, Tasks, WriteMark};
 pub use token::{Expiry, Fate, OpenWait, Tokens, Waiter};
 pub use value::Value;

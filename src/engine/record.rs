@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::path::ScopePath;
 use super::policy::Ordinals;
 use super::render::{self, Form};
-use super::scope::ScopePath;
 
 /// A number that rises with every queued item of a session, so that what a WAIT captured can be
 /// told apart from what came later under the same key.

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::facts::too_many;
+use super::path::ScopePath;
 use super::refusal::Refusal;
-use super::scope::ScopePath;
 
 /// Tasks that a session holds at most.
 pub const TASKS_MAX: usize = 10_000;

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::delivery::Preparing;
+use super::path::ScopePath;
 use super::policy::Ordinals;
 use super::record::{Effect, Entry, Millis, Phase, Record, Serial, SilentEntry};
 use super::refusal::{Refusal, RefusalKind};
 use super::render::Form;
-use super::scope::ScopePath;
 
 /// Released and expired tokens that a session remembers, so that committing one gets an error
 /// that says what happened. Older ones are unknown.

@@ -868,9 +868,10 @@ mod tests {
         for method in ["unknown", "$/unknown", "ask", "$/cancelRequest"] {
             let reply = bench.request("1", method, "{}");
             assert_eq!(code(&reply), -32601, "{method}");
+            let data = &reply[0]["error"]["data"];
             assert_eq!(
-                reply[0]["error"]["data"],
-                json!({"kind": "methodNotFound", "method": method})
+                (&data["kind"], &data["method"]),
+                (&json!("methodNotFound"), &json!(method))
             );
             assert!(bench.notify(method, "{}").is_empty());
         }
