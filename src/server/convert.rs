@@ -486,7 +486,7 @@ pub fn history_row(delivered: &Delivered) -> wire_history::HistoryRow {
         at: delivered.at,
         retained: delivered.lost.is_none(),
         placement: delivered.placement.clone(),
-        record: wire_record(&delivered.record),
+        record: wire_record(delivered.record.clone()),
     }
 }
 
@@ -881,7 +881,7 @@ pub fn wait(params: wire_wait::WaitParams, waiter: Waiter) -> Result<WaitRequest
 
 /// The answer to a WAIT.
 pub fn delivery(delivery: Delivery, committed: bool) -> wire_wait::Delivery {
-    let record = delivery.record.as_ref().map(wire_record);
+    let record = delivery.record.clone().map(wire_record);
     let entries = delivery.record.into_iter().flat_map(|record| record.entries);
     wire_wait::Delivery {
         token: delivery.token,
@@ -959,15 +959,15 @@ fn wire_phase(phase: Phase) -> wire_record::Phase {
 }
 
 /// A record as a client keeps it.
-pub fn wire_record(record: &Record) -> wire_record::InjectionRecord {
+pub fn wire_record(record: Record) -> wire_record::InjectionRecord {
     let Ordinals { turn, request, prompt } = record.ordinals;
     wire_record::InjectionRecord {
         record_type: wire_record::RecordType::InjectedReminders,
         version: 1,
-        id: record.id.clone(),
-        session: record.session.clone(),
+        id: record.id,
+        session: record.session,
         agent: (!record.agent.is_root()).then(|| record.agent.as_str().to_owned()),
-        turn: record.turn.clone(),
+        turn: record.turn,
         phase: wire_phase(record.phase),
         form: match record.form {
             Form::Blocks => wire_record::RecordForm::Blocks,
@@ -977,30 +977,30 @@ pub fn wire_record(record: &Record) -> wire_record::InjectionRecord {
         ordinals: wire_record::Ordinals { turn, request, prompt },
         entries: record
             .entries
-            .iter()
+            .into_iter()
             .map(|entry| wire_record::RecordEntry {
-                id: entry.id.clone(),
-                entry_type: entry.entry_type.clone(),
-                key: entry.key.clone(),
-                kind: entry.kind.clone(),
-                label: entry.label.clone(),
-                body: entry.body.clone(),
-                fingerprint: entry.fingerprint.clone(),
-                marks: entry.marks.clone(),
+                id: entry.id,
+                entry_type: entry.entry_type,
+                key: entry.key,
+                kind: entry.kind,
+                label: entry.label,
+                body: entry.body,
+                fingerprint: entry.fingerprint,
+                marks: entry.marks,
             })
             .collect(),
         silent: record
             .silent
-            .iter()
+            .into_iter()
             .map(|silent| wire_record::SilentEntry {
-                entry_type: silent.entry_type.clone(),
-                key: silent.key.clone(),
-                kind: silent.kind.clone(),
-                fingerprint: silent.fingerprint.clone(),
-                marks: silent.marks.clone(),
+                entry_type: silent.entry_type,
+                key: silent.key,
+                kind: silent.kind,
+                fingerprint: silent.fingerprint,
+                marks: silent.marks,
             })
             .collect(),
-        digest: record.digest.clone(),
+        digest: record.digest,
     }
 }
 

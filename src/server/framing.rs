@@ -403,11 +403,10 @@ impl Encoder {
                 for part in parts {
                     self.buffer.extend_from_slice(part.as_bytes());
                 }
-                // A line break in JSON text can only be white space between two tokens.
+                // A line break in JSON text can only be white space between two tokens. Every byte
+                // is written, changed or not, for only such a loop is vectorised.
                 for byte in &mut self.buffer[from..] {
-                    if *byte == b'\n' {
-                        *byte = b' ';
-                    }
+                    *byte = if *byte == b'\n' { b' ' } else { *byte };
                 }
                 self.buffer.push(b'\n');
             }

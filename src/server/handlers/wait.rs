@@ -174,7 +174,7 @@ pub fn commit(call: &Call<'_>) -> Outcome {
             .map_err(|refusal| token_error(&refusal, &params.token))?;
         drop(session.take_lines());
         let Receipt { record, committed, held, already } = receipt;
-        let record = record.as_ref().map(convert::wire_record);
+        let record = record.map(convert::wire_record);
         answer(&CommitResult { record, committed, held, already })
     });
     Outcome::Now(committed)
