@@ -922,7 +922,8 @@ pub fn delivery(delivery: Delivery, committed: bool) -> wire_wait::Delivery {
 /// the turn.
 fn replay(delivered: &Delivered) -> wire_wait::Replay {
     let anchor = delivered.placement.as_ref().unwrap_or(&delivered.record.turn);
-    wire_wait::Replay { record: wire_record(&delivered.record), anchor: anchor.clone() }
+    let anchor = anchor.clone();
+    wire_wait::Replay { record: wire_record(delivered.record.clone()), anchor }
 }
 
 /// A row of `reminder/explain`.
