@@ -423,6 +423,22 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Whether it is anything but a WAIT and what becomes of it.
+    pub fn is_event(&self) -> bool {
+        !matches!(
+            self,
+            Self::Wait { .. }
+                | Self::WaitHolding { .. }
+                | Self::WaitThinking { .. }
+                | Self::WaitWithin { .. }
+                | Self::Finish { .. }
+                | Self::Abandon { .. }
+                | Self::Commit { .. }
+                | Self::Release { .. }
+                | Self::Deliver { .. }
+        )
+    }
+
     /// The scope that it is about; none for what is about the session.
     pub fn scope(&self) -> Option<u8> {
         match self {

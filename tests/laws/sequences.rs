@@ -84,7 +84,7 @@ pub fn holds(script: &Script) -> Outcome {
 
 #[test]
 fn the_engine_does_what_the_model_does() {
-    law("tests/laws/regressions/sequences.txt", 256, &script(LENGTH), holds);
+    law("tests/laws/regressions/sequences.txt", crate::SEQUENCES, &script(LENGTH), holds);
 }
 
 /// Law 12: the same operations twice give the same bytes.

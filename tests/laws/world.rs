@@ -49,6 +49,8 @@ pub struct World {
     pub transcript: String,
     /// The records of each scope, oldest first, as they were committed.
     pub records: [Vec<Record>; 4],
+    /// What each answered WAIT told, in order.
+    pub deliveries: Vec<(u8, String)>,
     /// Each token's entry ids, in order.
     entry_ids: Vec<Vec<String>>,
     /// The record of each committed token.
@@ -67,6 +69,7 @@ impl World {
             ledger: vec![],
             transcript: String::new(),
             records: Default::default(),
+            deliveries: vec![],
             entry_ids: vec![],
             committed: BTreeMap::new(),
             thinking: [None; 4],
@@ -103,6 +106,22 @@ impl World {
 
     fn note(&mut self, what: &str, answer: &impl std::fmt::Debug) {
         writeln!(self.transcript, "{what} {answer:?}").expect("a string takes everything");
+    }
+
+    fn hear(&mut self, scope: u8, delivery: &Delivery) {
+        self.note("delivered", delivery);
+        let entries = delivery.record.iter().flat_map(|record| &record.entries);
+        let entries: Vec<_> =
+            entries.map(|entry| (&entry.entry_type, &entry.key, &entry.body)).collect();
+        let told = format!("{:?} {entries:?} {:?}", delivery.phase, delivery.held);
+        self.deliveries.push((scope, told));
+    }
+
+    /// Leaves an operation out, so that what follows is named as if it had been there.
+    pub fn skip(&mut self, operation: &Operation) {
+        self.now += 1;
+        self.turns += u64::from(matches!(operation, Operation::BeginTurn { used: false, .. }));
+        self.bodies += u64::from(operation.is_event());
     }
 
     /// One operation on both sides.
@@ -403,7 +422,7 @@ impl World {
                 return Err(format!("answered {given:?}, and the model says {expected:?}"));
             }
         };
-        self.note("delivered", &delivery);
+        self.hear(scope, &delivery);
         if limit.is_none() {
             self.compare(&delivery, number)?;
             if held.is_none() {
@@ -443,7 +462,7 @@ impl World {
     fn finish_thinking(&mut self, scope: u8, answers: &Answers) -> Outcome {
         let Some((serial, wait)) = self.thinking[usize::from(scope)].take() else { return Ok(()) };
         if let Some((delivery, number)) = self.finish(scope, serial, wait, answers)? {
-            self.note("delivered", &delivery);
+            self.hear(scope, &delivery);
             self.compare(&delivery, number)?;
             let entries = delivery.record.iter().flat_map(|record| &record.entries);
             self.entry_ids.push(entries.map(|entry| entry.id.clone()).collect());
