@@ -6,6 +6,7 @@
 //! grow in proportion. A case that fails is shrunk, printed
 //! one operation a line, and kept in `regressions/`; give it a name in `named.rs` as well.
 
+mod binary;
 mod escape;
 mod isolation;
 mod model;
