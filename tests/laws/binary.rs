@@ -62,15 +62,13 @@ fn replies(pieces: &[&[u8]]) -> Outcome<(Vec<u8>, i32)> {
         let mut bytes = Vec::new();
         output.read_to_end(&mut bytes).map(|_| bytes)
     });
-    for piece in pieces {
-        // A daemon that has ended shows in its status.
-        if input.write_all(piece).is_err() {
-            break;
-        }
-        taken(&input)?;
-    }
+    let written: Outcome = pieces.iter().try_for_each(|piece| {
+        input.write_all(piece).map_err(|error| error.to_string())?;
+        taken(&input)
+    });
     drop(input);
     let status = status(child)?;
+    written?;
     let bytes = reader.join().expect("the reader ends").map_err(|error| error.to_string())?;
     Ok((bytes, status))
 }
@@ -158,7 +156,7 @@ fn round(client: &mut Client, session: &str, round: u64) {
     );
     let wait = client.ask("reminder/wait", &scope);
     assert!(wait["token"].is_string(), "{wait}");
-    if round % 2 == 0 {
+    if round.is_multiple_of(2) {
         client.ask("reminder/release", &json!({"token": wait["token"]}));
         let again = client.ask("reminder/wait", &scope);
         client.ask(

@@ -21,7 +21,7 @@ use proptest::prelude::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, TestCaseError, TestRunner};
 
 /// Cases of the operation stream in a normal run.
-const SEQUENCES: u32 = 256;
+const SEQUENCES: u32 = 1000;
 
 /// Checks a law over so many cases of a strategy; in a long run more, in proportion.
 fn law<S: Strategy>(

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use reminderd::engine::{Profile, RefusalKind};
 
 use crate::operation::{
-    Choice, Form, NAMES, Name, Operation, PATHS, Policy, Span, StageLane, TASKS, Text, TextLane,
-    Trigger, Turn, Unit, chosen, names,
+    Choice, Form, NAMES, Name, Operation, PATHS, Policy, Setting, Span, StageLane, TASKS, Text,
+    TextLane, Trigger, Unit, chosen, names,
 };
 
 /// What a refusal is about.
@@ -26,6 +26,7 @@ pub enum Body {
 
 /// One entry of a message, and what telling it consumes.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_field_names, reason = "`type` is a word of the language")]
 pub struct Entry {
     pub entry_type: String,
     pub key: Option<String>,
@@ -225,7 +226,7 @@ pub struct Model {
     scopes: Vec<Option<Scope>>,
     for_agents: Vec<Member>,
     /// Every switch of the whole session, in order.
-    switched: Vec<(Name, Turn)>,
+    switched: Vec<(Name, Setting)>,
     mode: Option<bool>,
     mode_override: Option<bool>,
     plan_active: bool,
@@ -328,8 +329,9 @@ impl Model {
         }
     }
 
-    /// Everything but WAITs and what becomes of them. `number` is that of the next body, `turn`
-    /// the id of the next turn.
+    /// Everything but WAITs and what becomes of them. `turn` is the id of the turn that it begins
+    /// or ends, `body` the text that it queues.
+    #[expect(clippy::too_many_lines, reason = "one arm an operation, each as the pages say it")]
     pub fn apply(
         &mut self,
         operation: &Operation,
@@ -445,7 +447,9 @@ impl Model {
                 }
             }
             Operation::Remove { scope, id } => return self.remove(*scope, &format!("r{id}")),
-            Operation::Configure { scope, name, turn } => self.configure(*scope, *name, *turn)?,
+            Operation::Configure { scope, name, setting } => {
+                self.configure(*scope, *name, *setting)?;
+            }
             Operation::Reset { scope } => self.scope_mut(*scope)?.tellings.clear(),
             Operation::Compact { scope, retained } => {
                 self.scope(*scope)?;
@@ -459,7 +463,7 @@ impl Model {
                     match retained {
                         Choice::All => {}
                         Choice::Some(_) if chosen(*retained, count).contains(&index) => {
-                            *lost = None
+                            *lost = None;
                         }
                         _ => *lost = lost.or(Some(Lost::Compacted)),
                     }
@@ -574,9 +578,9 @@ impl Model {
         &mut self,
         agent: u8,
         cap: Option<u64>,
-        switch: Option<(Name, Turn)>,
+        switch: Option<(Name, Setting)>,
     ) -> Result<(), Refused> {
-        let parent = if agent == 3 { 1 } else { 0 };
+        let parent = u8::from(agent == 3);
         self.scope(parent)?;
         if self.exists(agent) && !self.is_settled(agent) {
             return Err(Refused::UnknownAgent);
@@ -585,16 +589,16 @@ impl Model {
         if cap.unwrap_or(0) > 0 {
             for kind in [Kind::Warning, Kind::Limit] {
                 let mut member = builtin(kind);
-                for (name, turn) in &self.switched {
+                for (name, setting) in &self.switched {
                     if name.text() == member.id {
-                        member.turn(*turn);
+                        member.set(*setting);
                     }
                 }
                 roster.push(member);
             }
         }
-        if let Some((name, turn)) = switch {
-            switch_in(&mut roster, None, name, turn, false)?;
+        if let Some((name, setting)) = switch {
+            switch_in(&mut roster, None, name, setting, false)?;
         }
         self.scopes[usize::from(agent)] = Some(Scope { cap, roster, ..Scope::default() });
         Ok(())
@@ -645,15 +649,15 @@ impl Model {
         Ok(there)
     }
 
-    fn configure(&mut self, scope: u8, name: Name, turn: Turn) -> Result<(), Refused> {
+    fn configure(&mut self, scope: u8, name: Name, setting: Setting) -> Result<(), Refused> {
         let mut roster = self.scope(scope)?.roster.clone();
         if scope == 0 {
             let mut agents = self.for_agents.clone();
-            switch_in(&mut roster, Some(&mut agents), name, turn, true)?;
+            switch_in(&mut roster, Some(&mut agents), name, setting, true)?;
             self.for_agents = agents;
-            self.switched.push((name, turn));
+            self.switched.push((name, setting));
         } else {
-            switch_in(&mut roster, None, name, turn, false)?;
+            switch_in(&mut roster, None, name, setting, false)?;
         }
         self.scope_mut(scope)?.roster = roster;
         Ok(())
@@ -846,6 +850,7 @@ impl Model {
         Ok((entries, problems, asks))
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm a kind, each as the pages say it")]
     fn says(&self, scope: &Scope, member: &Member) -> Says {
         let standing = scope.standing();
         match member.kind {
@@ -1080,9 +1085,9 @@ impl Model {
         let told: Vec<_> =
             silent.iter().chain(committed.iter().map(|index| &entries[*index])).collect();
         let record = scope.records.len();
-        let mut taken = vec![];
+        let mut items_told = vec![];
         for entry in &told {
-            taken.extend(entry.items.iter().map(|(number, _)| *number));
+            items_told.extend(entry.items.iter().map(|(number, _)| *number));
             if entry.forgets_answer {
                 scope.answered.retain(|(generator, _)| *generator != entry.entry_type);
             }
@@ -1098,9 +1103,9 @@ impl Model {
         if !told.is_empty() {
             scope.records.push(None);
         }
-        scope.queue.retain(|queued| !taken.contains(&queued.number));
+        scope.queue.retain(|queued| !items_told.contains(&queued.number));
         let record = !told.is_empty();
-        self.fifo.retain(|(number, _)| !taken.contains(number));
+        self.fifo.retain(|(number, _)| !items_told.contains(number));
         self.tokens[token].fate =
             Fate::Committed { record, committed: committed.clone(), held: held.clone() };
         Ok(Receipt { record, committed, held, already: false })
@@ -1215,11 +1220,11 @@ impl Member {
         policy
     }
 
-    fn turn(&mut self, turn: Turn) {
-        self.enabled = turn != Turn::Off;
-        match (turn, &mut self.kind) {
-            (Turn::PerTurn(most), _) => self.per_turn = Some(most),
-            (Turn::Stale { requests, after, cooldown }, kind @ Kind::Nudge { .. }) => {
+    fn set(&mut self, setting: Setting) {
+        self.enabled = setting != Setting::Off;
+        match (setting, &mut self.kind) {
+            (Setting::PerTurn(most), _) => self.per_turn = Some(most),
+            (Setting::Stale { requests, after, cooldown }, kind @ Kind::Nudge { .. }) => {
                 *kind = Kind::Nudge { requests, after, cooldown };
             }
             _ => {}
@@ -1257,13 +1262,13 @@ fn switch_in(
     roster: &mut Vec<Member>,
     agents: Option<&mut Vec<Member>>,
     name: Name,
-    turn: Turn,
+    setting: Setting,
     is_root: bool,
 ) -> Result<(), Refused> {
     let mut known = false;
     for member in roster.iter_mut().chain(agents.into_iter().flatten()) {
         if member.id == name.text() {
-            member.turn(turn);
+            member.set(setting);
             known = true;
         }
     }
@@ -1277,9 +1282,9 @@ fn switch_in(
         Name::Limit => (Kind::Limit, false),
         Name::Registered(_) => return Err(Refused::InvalidParams),
     };
-    if turn != Turn::Off && for_root == is_root {
+    if setting != Setting::Off && for_root == is_root {
         let mut member = builtin(kind);
-        member.turn(turn);
+        member.set(setting);
         roster.push(member);
     }
     Ok(())

@@ -201,7 +201,7 @@ impl Name {
 
 /// How it is switched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum Setting {
     Off,
     On,
     /// On, and at most this often in a turn.
@@ -214,7 +214,7 @@ pub enum Turn {
     },
 }
 
-impl Turn {
+impl Setting {
     pub fn settings(self) -> Value {
         match self {
             Self::Off | Self::On => json!({}),
@@ -272,7 +272,7 @@ pub enum Operation {
     Spawn {
         agent: u8,
         cap: Option<u64>,
-        switch: Option<(Name, Turn)>,
+        switch: Option<(Name, Setting)>,
     },
     Settle {
         agent: u8,
@@ -318,7 +318,7 @@ pub enum Operation {
     Configure {
         scope: u8,
         name: Name,
-        turn: Turn,
+        setting: Setting,
     },
     Reset {
         scope: u8,
@@ -506,8 +506,22 @@ pub fn script(most: usize) -> impl Strategy<Value = Script> {
     let profile = prop_oneof![
         6 => Just(Profile::Staged), 1 => Just(Profile::Nudge), 2 => Just(Profile::Prompt)
     ];
-    (profile, prop::bool::weighted(0.1), vec(operation(), 0..=most)).prop_map(
-        |(profile, late_receipts, operations)| Script { profile, late_receipts, operations },
+    // Most sessions begin with an open turn, many with an agent: else half of what follows would be
+    // refused.
+    let beginning = (prop::bool::weighted(0.8), prop::bool::weighted(0.5), option::of(1_u64..7));
+    (profile, prop::bool::weighted(0.1), beginning, vec(operation(), 0..=most)).prop_map(
+        |(profile, late_receipts, (turn, agent, cap), rest)| {
+            let mut operations = vec![];
+            if turn {
+                operations.push(Operation::BeginTurn { scope: 0, used: false });
+            }
+            if agent {
+                operations.push(Operation::Spawn { agent: 1, cap, switch: None });
+                operations.push(Operation::BeginTurn { scope: 1, used: false });
+            }
+            operations.extend(rest);
+            Script { profile, late_receipts, operations }
+        },
     )
 }
 
@@ -585,10 +599,11 @@ fn name() -> impl Strategy<Value = Name> + Clone {
 }
 
 /// A name, and a switch that means something for it.
-fn switch() -> impl Strategy<Value = (Name, Turn)> + Clone {
-    let turn = prop_oneof![Just(Turn::Off), Just(Turn::On), (1_u64..3).prop_map(Turn::PerTurn)];
+fn switch() -> impl Strategy<Value = (Name, Setting)> + Clone {
+    let turn =
+        prop_oneof![Just(Setting::Off), Just(Setting::On), (1_u64..3).prop_map(Setting::PerTurn)];
     let stale = (any::<bool>(), 1_u64..4, 1_u64..4)
-        .prop_map(|(requests, after, cooldown)| Turn::Stale { requests, after, cooldown });
+        .prop_map(|(requests, after, cooldown)| Setting::Stale { requests, after, cooldown });
     prop_oneof![3 => (name(), turn), 2 => (Just(Name::Nudge), stale)]
 }
 
@@ -631,7 +646,7 @@ fn operation() -> BoxedStrategy<Operation> {
     ]
     .boxed();
     let queues = prop_oneof![
-        4 => Just(Op::Enqueue),
+        6 => Just(Op::Enqueue),
         4 => (scope(), 0_u8..3).prop_map(|(scope, key)| Op::Observe { scope, key }),
         4 => (scope(), lane, 0_u8..2, key.clone())
             .prop_map(|(scope, lane, entry_type, key)| Op::Stage { scope, lane, entry_type, key }),
@@ -650,7 +665,7 @@ fn operation() -> BoxedStrategy<Operation> {
         ),
         1 => (scope(), 0_u8..6).prop_map(|(scope, id)| Op::Remove { scope, id }),
         3 => (scope(), switch())
-            .prop_map(|(scope, (name, turn))| Op::Configure { scope, name, turn }),
+            .prop_map(|(scope, (name, setting))| Op::Configure { scope, name, setting }),
         1 => scope().prop_map(|scope| Op::Reset { scope }),
     ]
     .boxed();
@@ -698,7 +713,7 @@ fn operation() -> BoxedStrategy<Operation> {
         1 => (1_u64..3).prop_map(|waiter| Op::Disconnect { waiter }),
     ]
     .boxed();
-    prop_oneof![6 => course, 3 => queues, 4 => rosters, 2 => history, 4 => state, 8 => waits]
+    prop_oneof![6 => course, 5 => queues, 4 => rosters, 2 => history, 4 => state, 8 => waits]
         .boxed()
 }
 

@@ -12,7 +12,7 @@ use reminderd::reminders::Catalogue;
 
 use crate::model::{Body, Entry, Model, Receipt, Waiting};
 use crate::operation::{
-    Answers, Choice, Operation, PATHS, Script, StageLane, TASKS, Turn, chosen_ids, names, path,
+    Answers, Choice, Operation, PATHS, Script, Setting, StageLane, TASKS, chosen_ids, names, path,
 };
 
 /// What went wrong.
@@ -214,6 +214,7 @@ impl World {
         Ok(())
     }
 
+    #[expect(clippy::too_many_lines, reason = "one arm an operation")]
     fn event(&self, operation: &Operation, turn: &str, body: &str) -> (u8, Event) {
         let keyed = |key: &u8| format!("k{key}");
         let event = match operation {
@@ -224,7 +225,10 @@ impl World {
             Operation::BeginCall { call, .. } => Event::CallBegan { call: call.to_string() },
             Operation::EndCall { call, .. } => Event::CallEnded { call: call.to_string() },
             Operation::Spawn { cap, switch, .. } => Event::AgentSpawned {
-                kinds: switch.iter().map(|(name, turn)| (name.text(), switched(*turn))).collect(),
+                kinds: switch
+                    .iter()
+                    .map(|(name, setting)| (name.text(), switched(*setting)))
+                    .collect(),
                 max_requests: *cap,
                 role: None,
             },
@@ -266,8 +270,8 @@ impl World {
                 Event::Registered(form.definition(*id, audience))
             }
             Operation::Remove { id, .. } => Event::Removed { id: format!("r{id}") },
-            Operation::Configure { name, turn, .. } => {
-                Event::Configured(Switches::from([(name.text(), switched(*turn))]))
+            Operation::Configure { name, setting, .. } => {
+                Event::Configured(Switches::from([(name.text(), switched(*setting))]))
             }
             Operation::Reset { .. } => Event::Reset,
             Operation::Compact { scope, retained } => Event::Compacted {
@@ -689,9 +693,9 @@ fn subject(task: &str) -> String {
     format!("subject of {task}")
 }
 
-fn switched(turn: Turn) -> Switch {
-    match turn {
-        Turn::Off => Switch::Off,
+fn switched(setting: Setting) -> Switch {
+    match setting {
+        Setting::Off => Switch::Off,
         on => Switch::On(serde_json::from_value(on.settings()).expect("plain data")),
     }
 }
