@@ -271,5 +271,5 @@ fn harmless(texts: &Texts) -> Outcome {
 
 #[test]
 fn a_block_has_one_opening_and_one_closing_tag() {
-    law("tests/laws/regressions/escape.txt", 600, &texts(), harmless);
+    law("tests/laws/regressions/escape.txt", 300, &texts(), harmless);
 }

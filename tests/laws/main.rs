@@ -10,6 +10,7 @@ mod binary;
 mod escape;
 mod isolation;
 mod model;
+mod named;
 mod operation;
 mod round_trip;
 mod sequences;
