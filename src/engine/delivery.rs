@@ -307,8 +307,13 @@ impl Session {
         let limit = limit.smaller(self.host.limit);
         let session = self.id.clone();
         let digest = self.kit.digest;
-        let scope = self.scopes.get_mut(path).expect("a WAIT's scope is there until it is offered");
-        chosen.leave_out(scope.queue.acknowledged());
+        let known = self.scopes.get(path).expect("a WAIT's scope is there until it is offered");
+        // What rides in the prompt text is told with the next thing that is, not with nothing.
+        let awaits = self.awaits_receipt(known);
+        let scope = self.scopes.get_mut(path).expect("it was just there");
+        if !awaits {
+            chosen.leave_out(scope.queue.acknowledged());
+        }
         chosen.candidates.sort_by_key(|one| (one.lane, one.serial, one.place));
 
         let mut delivery = Delivery {
@@ -426,6 +431,18 @@ impl Candidate {
         }
     }
 
+    /// Whether an acknowledgement stands for it.
+    fn is_meant_by(&self, context: &Acknowledged) -> bool {
+        (self.entry_type == context.reminder || self.kind == context.reminder)
+            && self.key == context.key
+            && context.fingerprint.as_ref().is_none_or(|f| *f == self.fingerprint)
+    }
+
+    /// Whether it rides in the prompt text.
+    pub(super) fn rides(&self, acknowledged: &[Acknowledged]) -> bool {
+        acknowledged.iter().any(|context| self.is_meant_by(context))
+    }
+
     /// Whether it was observed during the turn, rather than staged.
     pub(super) fn is_turn_event(&self) -> bool {
         self.lane == Lane::Events
@@ -493,12 +510,8 @@ impl Chosen {
     /// Moves what rides in the prompt text out of the message; it is told by the same commit.
     fn leave_out(&mut self, acknowledged: &[Acknowledged]) {
         for context in acknowledged {
-            let rides = |candidate: &Candidate| {
-                (candidate.entry_type == context.reminder || candidate.kind == context.reminder)
-                    && candidate.key == context.key
-                    && context.fingerprint.as_ref().is_none_or(|f| *f == candidate.fingerprint)
-            };
-            let riding: Vec<_> = self.candidates.extract_if(.., |one| rides(one)).collect();
+            let riding: Vec<_> =
+                self.candidates.extract_if(.., |one| one.is_meant_by(context)).collect();
             if riding.is_empty() {
                 let entry = SilentEntry {
                     entry_type: context.reminder.clone(),
@@ -507,10 +520,11 @@ impl Chosen {
                     fingerprint: context.fingerprint.clone().unwrap_or_default(),
                     marks: Vec::new(),
                 };
-                self.silent.push((entry, Vec::new()));
+                self.silent.push((entry, vec![Effect::Take(context.serial)]));
             }
             for candidate in riding {
-                let effects = candidate.parts.into_iter().flat_map(|part| part.effects).collect();
+                let effects = candidate.parts.into_iter().flat_map(|part| part.effects);
+                let effects = effects.chain([Effect::Take(context.serial)]).collect();
                 let entry = SilentEntry {
                     entry_type: candidate.entry_type,
                     key: candidate.key,

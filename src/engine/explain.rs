@@ -6,6 +6,8 @@ use super::ledger::Millis;
 use super::scope::ScopePath;
 use super::{Refusal, Session};
 
+const RIDES: &str = "rides in the prompt text and is told by the next commit";
+
 /// One line of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
@@ -32,24 +34,28 @@ impl Session {
         let mut rows = Vec::with_capacity(scope.roster.len() + 2);
         for (place, member) in scope.roster.iter().enumerate() {
             let outcome = self.outcome(scope, member, place, moment);
-            rows.push(Explanation::of(member.id(), &member.definition.kind, outcome));
+            let rides = matches!(&outcome, Outcome::Speaks(candidates)
+                if candidates.iter().all(|candidate| candidate.rides(scope.queue.acknowledged())));
+            let mut row = Explanation::of(member.id(), &member.definition.kind, outcome);
+            if rides {
+                row.hold(RIDES, "when it changes");
+            }
+            rows.push(row);
         }
         let (events, staged): (Vec<_>, Vec<_>) =
             queued(scope, moment).partition(Candidate::is_turn_event);
-        rows.push(Explanation::queue("staged", &staged, "when a client stages an entry"));
-        rows.push(Explanation::queue("turn-events", &events, "when something is observed"));
-        for row in &mut rows {
-            let rides = scope
-                .queue
-                .acknowledged()
-                .iter()
-                .any(|context| context.reminder == row.id || context.reminder == row.kind);
-            if row.speaks && rides {
-                row.hold(
-                    "rides in the prompt text and is told by the next commit",
-                    "when it changes",
-                );
+        for (name, waiting, next) in [
+            ("staged", staged, "when a client stages an entry"),
+            ("turn-events", events, "when something is observed"),
+        ] {
+            let rides = waiting.iter().all(|candidate| candidate.rides(scope.queue.acknowledged()));
+            let mut row = Explanation::queue(name, &waiting, next);
+            if rides {
+                row.hold(RIDES, "when it changes");
             }
+            rows.push(row);
+        }
+        for row in &mut rows {
             if let Some((reason, next)) = &closed {
                 row.hold(reason, next);
             }

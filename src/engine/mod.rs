@@ -69,6 +69,8 @@ pub struct Session {
     kit: Kit,
     id: String,
     root: Option<String>,
+    /// Whether it was ever opened: the profile counts at the first opening only.
+    opened: bool,
     profile: Profile,
     trusted: bool,
     host: HostReport,
@@ -77,9 +79,11 @@ pub struct Session {
     scopes: BTreeMap<ScopePath, Scope>,
     /// The roster that agents are given a clone of at their spawn.
     for_agents: Vec<Member>,
-    /// Kinds that were switched for the whole session, for agents to come.
-    switches: Switches,
+    /// What agents with a cap on their requests are given beside it.
+    for_capped_agents: Vec<Member>,
     fates: Fates,
+    /// Records of agents that were spawned again since, for commits that come twice.
+    former: BTreeMap<String, Record>,
     /// The number of the last queued item.
     serial: Serial,
     /// Values of clients that this build does not know, by what they are.
@@ -109,6 +113,7 @@ impl Session {
             kit,
             id: id.into(),
             root: None,
+            opened: false,
             profile: Profile::default(),
             trusted: false,
             host: HostReport::default(),
@@ -116,8 +121,9 @@ impl Session {
             fifo: Fifo::default(),
             scopes: BTreeMap::from([(ScopePath::ROOT, root)]),
             for_agents: Vec::new(),
-            switches: Switches::new(),
+            for_capped_agents: Vec::new(),
             fates: Fates::default(),
+            former: BTreeMap::new(),
             serial: 0,
             skipped: BTreeMap::new(),
             lines: Vec::new(),
@@ -355,8 +361,10 @@ impl Session {
         match self.fates.get(token) {
             Some(Fate::Committed { scope, record, held }) => {
                 let history = &self.scope(scope)?.history;
-                let record = record.as_deref().and_then(|id| history.record(id));
-                let record = record.map(|delivered| delivered.record.clone());
+                let record = record.as_deref().and_then(|id| {
+                    let held = history.record(id).map(|delivered| &delivered.record);
+                    held.or_else(|| self.former.get(id)).cloned()
+                });
                 let committed = record
                     .iter()
                     .flat_map(|record| &record.entries)
@@ -388,7 +396,6 @@ impl Session {
             scope.prompts += u64::from(turn.committed == 0);
             turn.committed += 1;
         }
-        scope.queue.clear_acknowledged();
         for effect in &effects {
             match effect {
                 Effect::Take(serial) => scope.queue.take(*serial),

@@ -112,9 +112,10 @@ impl Reminder for AnnouncedDelta {
         }
         let mut speech = Speech::new(self.label.clone(), lines.join("\n"));
         speech.marks = marks_of(&added, &removed);
-        // The same names may come again after they went: what is told is the change, not the list.
+        // The same names may come again after they went, and behind a list that was declared told:
+        // what is told is the change, not the list.
         speech.fingerprint = Some(view.fingerprint(&format!(
-            "{}\n{}",
+            "{from}\n{}\n{}",
             listed().collect::<Vec<_>>().join("\n"),
             speech.marks.join("\n")
         )));
