@@ -52,7 +52,7 @@ pub struct Opened {
 impl Session {
     /// Opens the session, or merges into an open one: kinds, reminders and host, later wins.
     pub fn open(&mut self, at: Millis, opening: Opening) -> Result<Opened, Refusal> {
-        let first = self.scope(&ScopePath::ROOT)?.roster.is_empty() && self.for_agents.is_empty();
+        let first = !self.opened;
         let profile = match opening.profile {
             Some(profile) if first => profile,
             _ => self.profile,
@@ -60,9 +60,13 @@ impl Session {
         let registry = self.kit.registry;
         let mut root = self.scope(&ScopePath::ROOT)?.roster.clone();
         let mut agents = self.for_agents.clone();
+        let mut capped = self.for_capped_agents.clone();
         if first {
             for (definition, source) in registry.defaults(profile) {
                 enlist(&mut root, &mut agents, &member(registry, definition, source)?)?;
+            }
+            for (definition, source) in registry.for_capped_agents() {
+                capped.push(member(registry, definition, source)?);
             }
         }
         for definition in &opening.reminders {
@@ -71,9 +75,11 @@ impl Session {
             member.since = self.next_serial();
             enlist(&mut root, &mut agents, &member)?;
         }
-        self.switch(&mut root, &opening.kinds, &ScopePath::ROOT, Some(&mut agents))?;
+        let others = [&mut agents, &mut capped];
+        self.switch(&mut root, &opening.kinds, &ScopePath::ROOT, others)?;
 
         // Nothing can be refused from here on.
+        self.opened = true;
         self.profile = profile;
         if opening.root.is_some() {
             self.root.clone_from(&opening.root);
@@ -81,9 +87,7 @@ impl Session {
         self.trusted = opening.trusted.unwrap_or(self.trusted);
         self.host.merge(&opening.host);
         self.for_agents = agents;
-        for (name, switch) in &opening.kinds {
-            merge_switch(&mut self.switches, name, switch);
-        }
+        self.for_capped_agents = capped;
         self.scope_mut(&ScopePath::ROOT)?.roster = root;
         let mut opened = Opened::default();
         if let Some(records) = &opening.records {
@@ -119,7 +123,8 @@ impl Session {
         forked.trusted = self.trusted;
         forked.host = self.host.clone();
         forked.for_agents.clone_from(&self.for_agents);
-        forked.switches.clone_from(&self.switches);
+        forked.for_capped_agents.clone_from(&self.for_capped_agents);
+        forked.opened = true;
         forked.ancestors.clone_from(&self.ancestors);
         forked.ancestors.push(self.id.clone());
         forked.facts = SessionFacts {
@@ -415,20 +420,15 @@ impl Session {
         scope.role = role.map(str::to_owned);
         scope.roster.clone_from(&self.for_agents);
         if max_requests.unwrap_or(0) > 0 {
-            for (definition, source) in self.kit.registry.for_capped_agents() {
-                scope.roster.push(member(self.kit.registry, definition, source)?);
-            }
+            scope.roster.extend_from_slice(&self.for_capped_agents);
         }
         let mut roster = std::mem::take(&mut scope.roster);
-        // What was switched for the whole session holds for its agents too, where it means them.
-        let session = self.switches.iter().filter(|(name, _)| {
-            roster.iter().any(|member| member.answers_to(name)) && !kinds.contains_key(*name)
-        });
-        let session = session.map(|(name, switch)| (name.clone(), switch.clone())).collect();
-        self.switch(&mut roster, &session, path, None)?;
-        self.switch(&mut roster, kinds, path, None)?;
+        self.switch(&mut roster, kinds, path, [])?;
         scope.roster = roster;
-        self.scopes.insert(path.clone(), scope);
+        let former = self.scopes.insert(path.clone(), scope);
+        for delivered in former.iter().flat_map(|former| former.history.records()) {
+            self.former.insert(delivered.record.id.clone(), delivered.record.clone());
+        }
         Ok(())
     }
 
@@ -675,6 +675,7 @@ impl Session {
                 let scope = self.scope_mut(path)?;
                 scope.open_turn(None)?;
                 scope.queue.acknowledge(Acknowledged {
+                    serial,
                     reminder: reminder.clone(),
                     key: key.clone(),
                     fingerprint: fingerprint.clone(),
@@ -787,14 +788,16 @@ impl Session {
         let mut before = scope.roster.len();
         scope.roster.retain(|member| !is_it(member));
         let mut after = scope.roster.len();
-        if after < before {
-            scope.history.forget(Some(id));
-            scope.queue.forget_answer(id);
-        }
         if path.is_root() {
             before += self.for_agents.len();
             self.for_agents.retain(|member| !is_it(member));
             after += self.for_agents.len();
+        }
+        if after < before {
+            // Also what it told before it moved to the agents' roster.
+            let scope = self.scope_mut(path)?;
+            scope.history.forget(Some(id));
+            scope.queue.forget_answer(id);
         }
         Ok(after < before)
     }
@@ -803,13 +806,12 @@ impl Session {
         let mut roster = self.scope(path)?.roster.clone();
         if path.is_root() {
             let mut agents = self.for_agents.clone();
-            self.switch(&mut roster, kinds, path, Some(&mut agents))?;
+            let mut capped = self.for_capped_agents.clone();
+            self.switch(&mut roster, kinds, path, [&mut agents, &mut capped])?;
             self.for_agents = agents;
-            for (name, switch) in kinds {
-                merge_switch(&mut self.switches, name, switch);
-            }
+            self.for_capped_agents = capped;
         } else {
-            self.switch(&mut roster, kinds, path, None)?;
+            self.switch(&mut roster, kinds, path, [])?;
         }
         self.scope_mut(path)?.roster = roster;
         Ok(())
@@ -817,17 +819,17 @@ impl Session {
 
     /// Switches and retunes the members of a roster. A kind that is switched on and not there
     /// joins at the end; one that nobody knows is refused.
-    fn switch(
+    fn switch<const OTHERS: usize>(
         &self,
         roster: &mut Vec<Member>,
         kinds: &Switches,
         path: &ScopePath,
-        mut agents: Option<&mut Vec<Member>>,
+        mut others: [&mut Vec<Member>; OTHERS],
     ) -> Result<(), Refusal> {
         let registry = self.kit.registry;
         for (name, switch) in kinds {
             let mut known = false;
-            let others = agents.iter_mut().flat_map(|agents| agents.iter_mut());
+            let others = others.iter_mut().flat_map(|others| others.iter_mut());
             for meant in roster.iter_mut().chain(others).filter(|one| one.answers_to(name)) {
                 known = true;
                 match switch {
@@ -909,13 +911,6 @@ fn place(roster: &mut Vec<Member>, member: &Member) -> Result<(), Refusal> {
     }
     roster.push(member.clone());
     Ok(())
-}
-
-fn merge_switch(switches: &mut Switches, name: &str, switch: &Switch) {
-    match (switches.get_mut(name), switch) {
-        (Some(Switch::On(settings)), Switch::On(later)) => settings.merge(later),
-        _ => drop(switches.insert(name.to_owned(), switch.clone())),
-    }
 }
 
 /// A body that says something.

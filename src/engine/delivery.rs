@@ -183,6 +183,11 @@ pub struct Preparing {
 }
 
 impl Preparing {
+    /// Tells nothing of what rides in the prompt text.
+    pub(super) fn leave_acknowledged(&mut self) {
+        self.acknowledged.clear();
+    }
+
     /// What is needed before it can be answered; `None` when nothing is.
     pub(super) fn staged(&self) -> Option<Staged> {
         let mut asks = Vec::new();
@@ -506,17 +511,14 @@ impl Session {
     pub(super) fn acknowledged_since(
         &self,
         path: &ScopePath,
-        open: &OpenWait,
         at: Millis,
     ) -> Result<Vec<(SilentEntry, Vec<Effect>)>, Refusal> {
         let scope = self.scope(path)?;
-        let told = |context: &&Acknowledged| {
-            open.silent.iter().all(|(entry, _)| {
-                (entry.entry_type != context.reminder && entry.kind != context.reminder)
-                    || entry.key != context.key
-            })
-        };
-        let since: Vec<_> = scope.queue.acknowledged().iter().filter(told).cloned().collect();
+        let open = scope.tokens.open.iter().flat_map(|open| &open.silent);
+        let captured: Vec<&Effect> = open.flat_map(|(_, effects)| effects).collect();
+        let is_since = |context: &&Acknowledged| !captured.contains(&&Effect::Take(context.serial));
+        let acknowledged = scope.queue.acknowledged();
+        let since: Vec<_> = acknowledged.iter().filter(is_since).cloned().collect();
         if since.is_empty() {
             return Ok(Vec::new());
         }
@@ -603,9 +605,17 @@ impl Candidate {
         }
     }
 
-    /// Whether it is told without being said.
-    pub(super) fn rides(&self) -> bool {
-        self.rides
+    /// Whether it is told without being said: the conversation holds it, or it rides in the prompt
+    /// text.
+    pub(super) fn rides(&self, acknowledged: &[Acknowledged]) -> bool {
+        self.rides || acknowledged.iter().any(|context| self.is_meant_by(context))
+    }
+
+    /// Whether an acknowledgement stands for it.
+    fn is_meant_by(&self, context: &Acknowledged) -> bool {
+        (self.entry_type == context.reminder || self.kind == context.reminder)
+            && self.key == context.key
+            && context.fingerprint.as_ref().is_none_or(|f| *f == self.fingerprint)
     }
 
     /// Whether it was observed during the turn, rather than staged.
@@ -699,14 +709,12 @@ impl Chosen {
         let held = self.candidates.extract_if(.., |candidate| candidate.rides);
         self.silent.extend(held.map(Candidate::into_silent));
         for context in acknowledged {
-            let rides = |candidate: &Candidate| {
-                (candidate.entry_type == context.reminder || candidate.kind == context.reminder)
-                    && candidate.key == context.key
-                    && context.fingerprint.as_ref().is_none_or(|f| *f == candidate.fingerprint)
-            };
             let before = self.silent.len();
-            let riding = self.candidates.extract_if(.., |candidate| rides(candidate));
+            let riding = self.candidates.extract_if(.., |one| one.is_meant_by(context));
             self.silent.extend(riding.map(Candidate::into_silent));
+            for (_, effects) in &mut self.silent[before..] {
+                effects.push(Effect::Take(context.serial));
+            }
             if self.silent.len() == before {
                 let entry = SilentEntry {
                     entry_type: context.reminder.clone(),
@@ -715,7 +723,7 @@ impl Chosen {
                     fingerprint: context.fingerprint.clone().unwrap_or_default(),
                     marks: Vec::new(),
                 };
-                self.silent.push((entry, Vec::new()));
+                self.silent.push((entry, vec![Effect::Take(context.serial)]));
             }
         }
     }

@@ -8,6 +8,8 @@ use super::reminder::Findings;
 use super::render::short_name;
 use super::{Refusal, Session};
 
+const RIDES: &str = "the conversation or the prompt text holds it, and the next commit tells it";
+
 /// One line of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
@@ -40,28 +42,31 @@ impl Session {
         let mut rows = Vec::with_capacity(scope.roster.len() + 2);
         for (place, member) in scope.roster.iter().enumerate() {
             let outcome = self.outcome(scope, member, place, moment, findings);
+            let rides = matches!(&outcome, Outcome::Speaks(candidates)
+                if candidates.iter().all(|candidate| candidate.rides(scope.queue.acknowledged())));
             let mut row = Explanation::of(member.id(), &member.definition.kind, outcome);
             if row.speaks && row.kind == "pending-events" {
                 row.reason = format!("{}: {}", row.reason, self.waiting_names());
+            }
+            if rides {
+                row.hold(RIDES, "when it changes");
             }
             rows.push(row);
         }
         let (events, staged): (Vec<_>, Vec<_>) =
             queued(scope, moment).partition(Candidate::is_turn_event);
-        rows.push(Explanation::queue("staged", &staged, "when a client stages an entry"));
-        rows.push(Explanation::queue("turn-events", &events, "when something is observed"));
-        for row in &mut rows {
-            let rides = scope
-                .queue
-                .acknowledged()
-                .iter()
-                .any(|context| context.reminder == row.id || context.reminder == row.kind);
-            if row.speaks && rides {
-                row.hold(
-                    "rides in the prompt text and is told by the next commit",
-                    "when it changes",
-                );
+        for (name, waiting, next) in [
+            ("staged", staged, "when a client stages an entry"),
+            ("turn-events", events, "when something is observed"),
+        ] {
+            let rides = waiting.iter().all(|candidate| candidate.rides(scope.queue.acknowledged()));
+            let mut row = Explanation::queue(name, &waiting, next);
+            if rides {
+                row.hold(RIDES, "when it changes");
             }
+            rows.push(row);
+        }
+        for row in &mut rows {
             if let Some((reason, next)) = &closed {
                 row.hold(reason, next);
             }
@@ -114,12 +119,7 @@ impl Explanation {
         };
         match outcome {
             Outcome::Silent(silence) => row(false, silence.to_string(), 0, Some(silence.next())),
-            Outcome::Speaks(candidates) if candidates.iter().all(Candidate::rides) => {
-                let reason = "the conversation holds it already";
-                row(false, reason.to_owned(), 0, Some("when it changes".to_owned()))
-            }
-            Outcome::Speaks(mut candidates) => {
-                candidates.retain(|candidate| !candidate.rides());
+            Outcome::Speaks(candidates) => {
                 let tokens = candidates.iter().map(Candidate::price).sum();
                 let count = candidates.len();
                 let plural = if count == 1 { "entry is" } else { "entries are" };

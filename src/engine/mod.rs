@@ -77,6 +77,8 @@ pub struct Session {
     kit: Kit,
     id: String,
     root: Option<String>,
+    /// Whether it was ever opened: the profile counts at the first opening only.
+    opened: bool,
     profile: Profile,
     trusted: bool,
     host: HostReport,
@@ -91,9 +93,11 @@ pub struct Session {
     scopes: BTreeMap<ScopePath, Scope>,
     /// The roster that agents are given a clone of at their spawn.
     for_agents: Vec<Member>,
-    /// Kinds that were switched for the whole session, for agents to come.
-    switches: Switches,
+    /// What agents with a cap on their requests are given beside it.
+    for_capped_agents: Vec<Member>,
     fates: Fates,
+    /// Records of agents that were spawned again since, for commits that come twice.
+    former: BTreeMap<String, Record>,
     /// The number of the last queued item.
     serial: Serial,
     /// Values of clients that this build does not know, by what they are.
@@ -123,6 +127,7 @@ impl Session {
             kit,
             id: id.into(),
             root: None,
+            opened: false,
             profile: Profile::default(),
             trusted: false,
             host: HostReport::default(),
@@ -133,8 +138,9 @@ impl Session {
             continued_episode: None,
             scopes: BTreeMap::from([(ScopePath::ROOT, root)]),
             for_agents: Vec::new(),
-            switches: Switches::new(),
+            for_capped_agents: Vec::new(),
             fates: Fates::default(),
+            former: BTreeMap::new(),
             serial: 0,
             skipped: BTreeMap::new(),
             lines: Vec::new(),
@@ -319,7 +325,7 @@ impl Session {
         let indices = open.choose(chosen)?;
         let path = path.clone();
         let mut open = open.clone();
-        open.silent.extend(self.acknowledged_since(&path, &open, at)?);
+        open.silent.extend(self.acknowledged_since(&path, at)?);
         let record = open.record_of(&self.id, &path, &indices);
         let record = record.map(|record| record.sealed(self.kit.digest));
         let effects = open.effects_of(&indices);
@@ -385,8 +391,10 @@ impl Session {
         match self.fates.get(token) {
             Some(Fate::Committed { scope, record, held }) => {
                 let history = &self.scope(scope)?.history;
-                let record = record.as_deref().and_then(|id| history.record(id));
-                let record = record.map(|delivered| delivered.record.clone());
+                let record = record.as_deref().and_then(|id| {
+                    let held = history.record(id).map(|delivered| &delivered.record);
+                    held.or_else(|| self.former.get(id)).cloned()
+                });
                 let committed = record
                     .iter()
                     .flat_map(|record| &record.entries)
@@ -419,7 +427,6 @@ impl Session {
             scope.prompts += u64::from(turn.committed == 0);
             turn.committed += 1;
         }
-        scope.queue.clear_acknowledged();
         scope.native_compaction = false;
         for effect in effects {
             match effect {
@@ -472,7 +479,9 @@ impl Session {
         at: Millis,
     ) -> Result<Delivery, Refusal> {
         let nothing = delivery::Chosen::default();
-        let prepared = self.capture(request, material, nothing, Vec::new())?;
+        let mut prepared = self.capture(request, material, nothing, Vec::new())?;
+        // What rides in the prompt text is told with the message that is awaited.
+        prepared.leave_acknowledged();
         let mut delivery = self.offer(path, prepared, at);
         let scope = self.scopes.get_mut(path).ok_or_else(|| unknown(path))?;
         let awaited = scope.tokens.open.iter().flat_map(|open| &open.offered);

@@ -110,6 +110,8 @@ pub struct HookContext {
 /// (`reminder/acknowledge`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acknowledged {
+    /// When it came, among all queued items.
+    pub serial: Serial,
     /// The reminder it stands for.
     pub reminder: String,
     /// The member of it, if it has several.
@@ -182,6 +184,7 @@ impl TurnQueue {
     pub fn take(&mut self, serial: Serial) {
         self.events.retain(|event| event.serial != serial);
         self.staged.retain(|entry| entry.serial != serial);
+        self.acknowledged.retain(|context| context.serial != serial);
     }
 
     /// The turn's events, in order.
@@ -197,11 +200,6 @@ impl TurnQueue {
     /// What rides in the prompt text.
     pub fn acknowledged(&self) -> &[Acknowledged] {
         &self.acknowledged
-    }
-
-    /// Everything that rode in the prompt text is told.
-    pub fn clear_acknowledged(&mut self) {
-        self.acknowledged.clear();
     }
 
     /// Keeps the body that a client's generator answered until it is told: a new one replaces it,

@@ -258,11 +258,15 @@ fn next_opening(text: &str, from: usize) -> Option<(usize, usize)> {
 fn tag_letters_end(text: &str) -> Option<usize> {
     let mut wanted = TAG_LETTERS.iter();
     let mut next = wanted.next();
+    let mut begun = false;
     for (at, c) in text.char_indices() {
-        if matches!(c, '<' | '>' | '[') {
+        // Of several brackets in a row the last one opens the tag, whatever they look like.
+        let opens = !begun && OPENINGS.iter().any(|opening| text[at..].starts_with(opening));
+        if opens || matches!(c, '<' | '>' | '[') {
             return None;
         }
         let Some(letter) = letter(c) else { continue };
+        begun = true;
         if Some(&letter) != next {
             return None;
         }

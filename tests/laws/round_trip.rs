@@ -1,0 +1,163 @@
+//! Law 10: a record survives its text, and a session that was rebuilt, from its ledger or from the
+//! client's records alone, goes on like the one that never stopped.
+
+use std::collections::BTreeMap;
+
+use reminderd::engine::{
+    Delivery, Material, Opening, Profile, Record, ScopePath, Session, Staged, WaitRequest,
+};
+
+use proptest::prelude::Strategy as _;
+
+use crate::law;
+use crate::operation::{Form, Operation, Policy, Script, Text, Trigger, path, script};
+use crate::world::{Outcome, World, ensure, kit};
+
+/// The next WAIT of a scope, its generators answering the same whoever asks.
+fn next_wait(session: &mut Session, scope: &ScopePath) -> Outcome<Delivery> {
+    let request = WaitRequest { scope: scope.clone(), ..WaitRequest::default() };
+    let material = Material { token: "next".to_owned(), record: "next".to_owned() };
+    let staged = session.stage(1, &request, material).map_err(|refusal| refusal.to_string())?;
+    match staged {
+        Staged::Ready(delivery) => Ok(*delivery),
+        Staged::Asking { wait, asks } => {
+            let answers: BTreeMap<_, _> = asks
+                .into_iter()
+                .map(|ask| (ask.generator, format!("force {}", ask.force)))
+                .collect();
+            session.finish(1, scope, wait, &answers).map_err(|refusal| refusal.to_string())
+        }
+    }
+}
+
+/// What a delivery tells, without what does not outlive a process: the FIFO.
+fn durable(delivery: &Delivery) -> Vec<(String, Option<String>, String, Vec<String>)> {
+    let entries = delivery.record.iter().flat_map(|record| &record.entries);
+    entries
+        .filter(|entry| entry.kind != "pending-events")
+        .map(|entry| {
+            (entry.entry_type.clone(), entry.key.clone(), entry.body.clone(), entry.marks.clone())
+        })
+        .collect()
+}
+
+fn survives(record: &Record) -> Outcome {
+    let text = serde_json::to_string(record).expect("a record is plain data");
+    let read: Record = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    ensure!(read == *record, "{record:?} is read as {read:?}");
+    ensure!(read.is_whole(kit().digest), "its digest does not fit any more");
+    ensure!(read.content() == record.content(), "its message changed");
+    let mut bent = read;
+    if let Some(entry) = bent.entries.first_mut() {
+        entry.body.push('.');
+        ensure!(!bent.is_whole(kit().digest), "a changed body goes unnoticed: {bent:?}");
+    }
+    Ok(())
+}
+
+/// Rebuilt from its ledger.
+fn goes_on(script: &Script) -> Outcome {
+    let mut world = World::run(script)?;
+    world.told().try_for_each(survives)?;
+    // A new turn leaves behind what is a turn's own.
+    let mut ready = vec![];
+    for scope in 0..4 {
+        if world.make_ready(scope)? {
+            world.step(&Operation::BeginTurn { scope, used: false })?;
+            ready.push(scope);
+        }
+    }
+    let mut restored = world.restored()?;
+    for scope in ready {
+        let scope = path(scope);
+        let known = |session: &Session| {
+            let scope = session.scope(&scope).expect("it is there");
+            let records = scope.history.records().iter();
+            let records: Vec<_> = records.map(|it| (it.record.clone(), it.lost, it.at)).collect();
+            (records, scope.requests, scope.prompts, scope.turns_ended)
+        };
+        ensure!(known(&restored) == known(&world.session), "another history of {scope}");
+        let expected = durable(&next_wait(&mut world.session, &scope)?);
+        let given = durable(&next_wait(&mut restored, &scope)?);
+        ensure!(given == expected, "{scope} is told {given:?}, and without a stop {expected:?}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_session_rebuilt_from_its_ledger_goes_on() {
+    law("tests/laws/regressions/ledger.txt", 96, &script(50), goes_on);
+}
+
+/// What asks nothing but history: no caps, no spacing, nothing that counts what was lost.
+fn asks_history_alone(form: &Form) -> bool {
+    let plain = |policy: &Policy| {
+        matches!(policy.trigger, Trigger::Once | Trigger::OnChange | Trigger::Always)
+            && *policy == Policy::plain(policy.trigger)
+    };
+    match form {
+        Form::Text { policy, body, .. } => {
+            policy.as_ref().is_none_or(plain) && matches!(body, Text::Plain(_) | Text::IfFact(_))
+        }
+        Form::Pool { cooldown, per_session, .. } => cooldown.is_none() && per_session.is_none(),
+        Form::Generator { policy } => policy.as_ref().is_none_or(plain),
+    }
+}
+
+/// What a client says again after it lost the daemon: what it registers and reports.
+fn is_said_again(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Register { .. } | Operation::Pool { .. } | Operation::Fact { .. }
+    )
+}
+
+fn is_part_of_it(operation: &Operation) -> bool {
+    match operation {
+        Operation::Register { form, .. } => asks_history_alone(form),
+        Operation::Pool { baseline, .. } => !baseline,
+        Operation::Fact { .. }
+        | Operation::BeginTurn { .. }
+        | Operation::EndTurn { .. }
+        | Operation::Wait { .. }
+        | Operation::Commit { .. }
+        | Operation::Deliver { .. }
+        | Operation::Compact { .. }
+        | Operation::Rewind { .. }
+        | Operation::Report { .. } => true,
+        _ => false,
+    }
+}
+
+/// Rebuilt from what the client's history holds.
+fn goes_on_from_records(script: &Script) -> Outcome {
+    let mut operations = script.operations.clone();
+    operations.retain(|operation| operation.scope().is_none_or(|scope| scope == 0));
+    operations.retain(is_part_of_it);
+    let script = Script { operations, profile: Profile::Staged, late_receipts: false };
+    let mut world = World::run(&script)?;
+    let root = world.session.scope(&ScopePath::ROOT).expect("the root is there");
+    let held = root.history.records().iter().filter(|delivered| delivered.lost.is_none());
+    let held: Vec<_> = held.map(|delivered| delivered.record.clone()).collect();
+
+    let mut again = World::new(Profile::Staged, false);
+    let opening = Opening { records: Some(held.clone()), ..Opening::default() };
+    let opened = again.session.open(1, opening).map_err(|refusal| refusal.to_string())?;
+    ensure!(opened.accepted.len() == held.len(), "not all are accepted: {opened:?}");
+    for operation in script.operations.iter().filter(|operation| is_said_again(operation)) {
+        again.step(operation)?;
+    }
+    for world in [&mut world, &mut again] {
+        world.step(&Operation::BeginTurn { scope: 0, used: false })?;
+    }
+    let expected = durable(&next_wait(&mut world.session, &ScopePath::ROOT)?);
+    let given = durable(&next_wait(&mut again.session, &ScopePath::ROOT)?);
+    ensure!(given == expected, "tells {given:?}, and without a stop {expected:?}");
+    Ok(())
+}
+
+#[test]
+fn a_session_rebuilt_from_the_clients_records_goes_on() {
+    let rooted = script(90).prop_map(|script| script);
+    law("tests/laws/regressions/records.txt", 96, &rooted, goes_on_from_records);
+}
