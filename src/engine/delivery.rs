@@ -340,7 +340,7 @@ impl Session {
             .map(|Offered { entry, .. }| render::estimate_tokens(&entry.body))
             .collect();
 
-        let open = OpenWait {
+        let mut open = OpenWait {
             token: material.token,
             record: material.record,
             turn: scope.turn.as_ref().map(|turn| turn.id.clone()).unwrap_or_default(),
@@ -351,6 +351,7 @@ impl Session {
             form,
             offered,
             silent: chosen.silent,
+            digest: String::new(),
         };
         if !open.offered.is_empty() {
             let all: Vec<usize> = (0..open.offered.len()).collect();
@@ -360,6 +361,7 @@ impl Session {
             let content = record.as_ref().map(Record::content).unwrap_or_default();
             delivery.tokens = render::estimate_tokens(&content);
             delivery.content = Some(content);
+            open.digest = record.as_ref().map(|record| record.digest.clone()).unwrap_or_default();
             delivery.record = record;
         }
         scope.tokens.open.push(open);
@@ -469,8 +471,11 @@ impl Candidate {
             key: self.key,
             kind: self.kind,
             label: render::one_line(&self.label).into_owned(),
-            // Two harmless parts can spell a tag across their joint.
-            body: render::neutralise(&bodies.join("\n\n")).into_owned(),
+            body: match <[String; 1]>::try_from(bodies) {
+                Ok([only]) => only,
+                // Two harmless parts can spell a tag across their joint.
+                Err(bodies) => render::neutralise(&bodies.join("\n\n")).into_owned(),
+            },
             fingerprint: self.fingerprint,
             marks: self.marks,
         };

@@ -129,7 +129,8 @@ impl Record {
     /// The bytes that the digest covers: netstrings of every member in the order of `SPEC.md`,
     /// so that no two records share them and any language can make them.
     fn canonical(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(256);
+        let bodies: usize = self.entries.iter().map(|entry| entry.body.len()).sum();
+        let mut out = Vec::with_capacity(256 + 256 * self.entries.len() + bodies);
         let mut text = |part: &str| {
             out.extend_from_slice(part.len().to_string().as_bytes());
             out.push(b':');
@@ -275,6 +276,8 @@ struct Voice {
     last: Option<Ordinals>,
     in_turn: (u64, u64),
     in_session: u64,
+    /// What it told without a key, apart from the others: looking up an empty text is slow.
+    keyless: Tellings,
     keys: BTreeMap<String, Tellings>,
 }
 
@@ -324,7 +327,10 @@ impl History {
                 voice.in_session += 1;
                 voice.last = Some(ordinals);
             }
-            let tellings = voice.keys.entry(key.clone().unwrap_or_default()).or_default();
+            let tellings = match key {
+                None => &mut voice.keyless,
+                Some(key) => voice.keys.entry(key.clone()).or_default(),
+            };
             tellings.marks.extend(marks.iter().cloned());
             if delivered.lost.is_none() {
                 tellings.held = Some(tellings.all.len());
@@ -355,8 +361,9 @@ impl History {
         for (index, delivered) in self.delivered.iter_mut().enumerate() {
             delivered.lost = lost(index, &delivered.record.id, delivered.lost);
         }
-        for tellings in self.voices.values_mut().flat_map(|voice| voice.keys.values_mut()) {
-            tellings.recount(&self.delivered);
+        for voice in self.voices.values_mut() {
+            voice.keyless.recount(&self.delivered);
+            voice.keys.values_mut().for_each(|tellings| tellings.recount(&self.delivered));
         }
     }
 
@@ -421,6 +428,10 @@ impl History {
     }
 
     fn tellings(&self, reminder: &str, key: Option<&str>) -> Option<&Tellings> {
-        self.voices.get(reminder)?.keys.get(key.unwrap_or_default())
+        let voice = self.voices.get(reminder)?;
+        match key {
+            None => Some(&voice.keyless),
+            Some(key) => voice.keys.get(key),
+        }
     }
 }

@@ -296,8 +296,13 @@ impl Session {
         };
         let indices = open.choose(chosen)?;
         let path = path.clone();
-        let record =
-            open.record_of(&self.id, &path, &indices).map(|record| record.sealed(self.kit.digest));
+        let record = open.record_of(&self.id, &path, &indices).map(|mut record| {
+            if indices.len() < open.offered.len() || open.digest.is_empty() {
+                return record.sealed(self.kit.digest);
+            }
+            record.digest.clone_from(&open.digest);
+            record
+        });
         let mut effects: Vec<_> =
             indices.iter().flat_map(|index| open.offered[*index].effects.clone()).collect();
         effects.extend(open.silent.iter().flat_map(|(_, effects)| effects.clone()));

@@ -51,6 +51,8 @@ pub struct OpenWait {
     pub offered: Vec<Offered>,
     /// What rides in the prompt text and is told with it.
     pub silent: Vec<(SilentEntry, Vec<Effect>)>,
+    /// The digest of the record of all of it, which most commits tell; empty when nothing speaks.
+    pub digest: String,
 }
 
 impl OpenWait {
