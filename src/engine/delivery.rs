@@ -470,7 +470,7 @@ impl Session {
             .map(|Offered { entry, .. }| render::estimate_tokens(&entry.body))
             .collect();
 
-        let open = OpenWait {
+        let mut open = OpenWait {
             token: material.token,
             record: material.record,
             turn: prepared.turn,
@@ -484,16 +484,18 @@ impl Session {
             ends: prepared.ends,
             looked_at: prepared.looked_at,
             whole: delivery.held.is_empty(),
+            digest: String::new(),
         };
         if !open.offered.is_empty() {
             let all: Vec<usize> = (0..open.offered.len()).collect();
-            let record = open.record_of(&self.id, path, &all);
+            let record = open.record_of(&self.id, path, &all, &[]);
             let record = record.map(|record| record.sealed(self.kit.digest));
             let labels = open.offered.iter().map(|Offered { entry, .. }| entry.label.as_str());
             delivery.row = render::row(form, labels);
             let content = record.as_ref().map(Record::content).unwrap_or_default();
             delivery.tokens = render::estimate_tokens(&content);
             delivery.content = Some(content);
+            open.digest = record.as_ref().map(|record| record.digest.clone()).unwrap_or_default();
             delivery.record = record;
         }
         if let Some(scope) = self.scopes.get_mut(path) {
@@ -682,8 +684,11 @@ impl Candidate {
             key: self.key,
             kind: self.kind,
             label: render::one_line(&self.label).into_owned(),
-            // Two harmless parts can spell a tag across their joint.
-            body: render::neutralise(&bodies.join("\n\n")).into_owned(),
+            body: match <[String; 1]>::try_from(bodies) {
+                Ok([only]) => only,
+                // Two harmless parts can spell a tag across their joint.
+                Err(bodies) => render::neutralise(&bodies.join("\n\n")).into_owned(),
+            },
             fingerprint: self.fingerprint,
             marks: self.marks,
         };

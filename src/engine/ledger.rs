@@ -97,6 +97,8 @@ struct Voice {
     last: Option<Ordinals>,
     in_turn: (u64, u64),
     in_session: u64,
+    /// What it told without a key, apart from the others: looking up an empty text is slow.
+    keyless: Tellings,
     keys: BTreeMap<String, Tellings>,
 }
 
@@ -146,7 +148,10 @@ impl History {
                 voice.in_session += 1;
                 voice.last = Some(ordinals);
             }
-            let tellings = voice.keys.entry(key.clone().unwrap_or_default()).or_default();
+            let tellings = match key {
+                None => &mut voice.keyless,
+                Some(key) => voice.keys.entry(key.clone()).or_default(),
+            };
             tellings.marks.extend(marks.iter().cloned());
             if delivered.lost.is_none() {
                 tellings.held = Some(tellings.all.len());
@@ -188,8 +193,9 @@ impl History {
         for (index, delivered) in self.delivered.iter_mut().enumerate() {
             delivered.lost = lost(index, &delivered.record.id, delivered.lost);
         }
-        for tellings in self.voices.values_mut().flat_map(|voice| voice.keys.values_mut()) {
-            tellings.recount(&self.delivered);
+        for voice in self.voices.values_mut() {
+            voice.keyless.recount(&self.delivered);
+            voice.keys.values_mut().for_each(|tellings| tellings.recount(&self.delivered));
         }
     }
 
@@ -254,6 +260,10 @@ impl History {
     }
 
     fn tellings(&self, reminder: &str, key: Option<&str>) -> Option<&Tellings> {
-        self.voices.get(reminder)?.keys.get(key.unwrap_or_default())
+        let voice = self.voices.get(reminder)?;
+        match key {
+            None => Some(&voice.keyless),
+            Some(key) => voice.keys.get(key),
+        }
     }
 }

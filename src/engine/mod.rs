@@ -324,11 +324,16 @@ impl Session {
         };
         let indices = open.choose(chosen)?;
         let path = path.clone();
-        let mut open = open.clone();
-        open.silent.extend(self.acknowledged_since(&path, at)?);
-        let record = open.record_of(&self.id, &path, &indices);
-        let record = record.map(|record| record.sealed(self.kit.digest));
-        let effects = open.effects_of(&indices);
+        let since = self.acknowledged_since(&path, at)?;
+        let record = open.record_of(&self.id, &path, &indices, &since).map(|mut record| {
+            if indices.len() < open.offered.len() || open.digest.is_empty() || !since.is_empty() {
+                return record.sealed(self.kit.digest);
+            }
+            record.digest.clone_from(&open.digest);
+            record
+        });
+        let mut effects = open.effects_of(&indices);
+        effects.extend(since.into_iter().flat_map(|(_, effects)| effects));
         let held = open.without(&indices);
         let commit =
             Commit { at, scope: path, token: token.to_owned(), record, held, placement, effects };

@@ -150,7 +150,8 @@ impl Record {
     /// The bytes that the digest covers: netstrings of every member in the order of `SPEC.md`,
     /// so that no two records share them and any language can make them.
     fn canonical(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(256);
+        let bodies: usize = self.entries.iter().map(|entry| entry.body.len()).sum();
+        let mut out = Vec::with_capacity(256 + 256 * self.entries.len() + bodies);
         let mut text = |part: &str| {
             out.extend_from_slice(part.len().to_string().as_bytes());
             out.push(b':');

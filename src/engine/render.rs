@@ -85,7 +85,9 @@ impl Size {
         Self {
             bytes: text.len() as u64,
             chars: text.chars().count() as u64,
-            utf16: text.chars().map(|c| c.len_utf16() as u64).sum(),
+            // One unit a character, and a second for those of four bytes.
+            utf16: (text.chars().count() + text.bytes().filter(|byte| *byte >= 0xf0).count())
+                as u64,
             thousandths: thousandths(text),
         }
     }
@@ -120,19 +122,33 @@ pub fn estimate_tokens(text: &str) -> u64 {
     thousandths(text).div_ceil(1000)
 }
 
+/// A character's weight is that of its first byte; the bytes behind that weigh nothing.
 fn thousandths(text: &str) -> u64 {
-    text.chars()
-        .map(|c| match c {
-            ' ' => 100,
-            c if c.is_ascii_alphanumeric() => 250,
-            '\n' | '\t' | '\r' => 400,
-            c if c.is_ascii() => 500,
-            c if c < '\u{800}' => 500,
-            c if c < '\u{10000}' => 1000,
-            _ => 2000,
-        })
-        .sum()
+    text.bytes().map(|byte| u64::from(WEIGHTS[usize::from(byte)])).sum()
 }
+
+/// The weights of characters by their first byte, in thousandths of a token.
+const WEIGHTS: [u16; 256] = {
+    let mut weights = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        #[allow(clippy::cast_possible_truncation, reason = "the loop ends at 256")]
+        let first = byte as u8;
+        weights[byte] = match first {
+            b' ' => 100,
+            b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => 250,
+            b'\n' | b'\t' | b'\r' => 400,
+            0..=0x7f => 500,
+            0x80..=0xbf => 0,
+            // Characters of two, three and four bytes.
+            0xc0..=0xdf => 500,
+            0xe0..=0xef => 1000,
+            0xf0..=0xff => 2000,
+        };
+        byte += 1;
+    }
+    weights
+};
 
 /// What a view shows, collapsed, for the labels of a message's entries; `None` when it is empty.
 pub fn row<'a>(form: Form, labels: impl ExactSizeIterator<Item = &'a str>) -> Option<String> {
@@ -236,10 +252,21 @@ const CLOSINGS: &[&str] = &[
     "\\u003E", "\\x3e", "\\x3E", "%3e", "%3E",
 ];
 
+/// The first bytes of [`OPENINGS`], as a table: most text is looked at byte by byte.
+const STARTS: [bool; 256] = {
+    let mut starts = [false; 256];
+    let mut index = 0;
+    while index < OPENINGS.len() {
+        starts[OPENINGS[index].as_bytes()[0] as usize] = true;
+        index += 1;
+    }
+    starts
+};
+
 /// Where the next opening bracket at or behind `from` stands, and how long it is.
 fn next_opening(text: &str, from: usize) -> Option<(usize, usize)> {
     // Every opening begins with one of these bytes; most text has none of them.
-    let starts = |byte: &u8| matches!(byte, b'<' | b'&' | b'\\' | b'%' | 0xe2 | 0xe3 | 0xef);
+    let starts = |byte: &u8| STARTS[usize::from(*byte)];
     let bytes = text.as_bytes();
     let mut at = from;
     while let Some(offset) = bytes[at..].iter().position(starts) {

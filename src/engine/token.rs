@@ -59,13 +59,22 @@ pub struct OpenWait {
     pub looked_at: Vec<Effect>,
     /// Whether nothing was held back.
     pub whole: bool,
+    /// The digest of the record of all of it, which most commits tell; empty when nothing speaks.
+    pub digest: String,
 }
 
 impl OpenWait {
-    /// The record of the entries that are chosen; `None` when nothing is told.
-    pub fn record_of(&self, session: &str, scope: &ScopePath, chosen: &[usize]) -> Option<Record> {
+    /// The record of the entries that are chosen, and of what rides in the prompt text since;
+    /// `None` when nothing is told.
+    pub fn record_of(
+        &self,
+        session: &str,
+        scope: &ScopePath,
+        chosen: &[usize],
+        since: &[(SilentEntry, Vec<Effect>)],
+    ) -> Option<Record> {
         let told = chosen.iter().map(|index| &self.offered[*index]);
-        let riding = self.silent.iter().map(|(entry, _)| entry);
+        let riding = self.silent.iter().chain(since).map(|(entry, _)| entry);
         let silent: Vec<_> =
             riding.chain(told.clone().flat_map(|offered| &offered.tells)).cloned().collect();
         if chosen.is_empty() && silent.is_empty() {
