@@ -49,6 +49,7 @@ fn main() {
     engine_events();
     engine_wait("engine: stage + commit, nothing to say", 0);
     engine_wait("engine: stage + commit, 3 entries", 3);
+    grown_session();
 }
 
 /// A WAIT and its commit, as a client sees them: two messages there and two back.
@@ -193,6 +194,60 @@ fn engine_wait(what: &str, entries: usize) {
         })
     });
     table::row(what, Figure::Time(figure), None, &Target::Below(Duration::from_micros(20)));
+}
+
+/// A WAIT of a session that has told ten thousand records and holds a thousand open tasks, against
+/// one of a session that has just begun. Both have nothing to say.
+fn grown_session() {
+    const RECORDS: usize = 10_000;
+    const TASKS: usize = 1_000;
+    let mut fresh = session_in_a_turn(0);
+    let mut grown = session_in_a_turn(0);
+    for number in 0..TASKS {
+        let task = Task {
+            id: format!("t-{number}"),
+            subject: "handle empty input".to_owned(),
+            status: TaskStatus::Pending,
+            owner: ScopePath::ROOT,
+            blocked_by: Vec::new(),
+            blocks: Vec::new(),
+            description: None,
+        };
+        let event = Event::TaskPut { task, reassigns: false };
+        grown.apply(0, &ScopePath::ROOT, event).expect("the event is sound");
+    }
+    for number in 0..RECORDS {
+        let event = Event::Observed {
+            turn: None,
+            key: format!("file-{}", number % 24),
+            entry_type: "edited-file".to_owned(),
+            body: "src/parse.rs was changed in the editor.".to_owned(),
+        };
+        grown.apply(0, &ScopePath::ROOT, event).expect("the event is sound");
+        wait_and_release(&mut grown, number, true);
+    }
+    let (figure, floor) = medians_in_turns(
+        ENGINE_ROUNDS,
+        || time(|| wait_and_release(&mut grown, RECORDS, false)),
+        || time(|| wait_and_release(&mut fresh, RECORDS, false)),
+    );
+    let floor = ("a session that has just begun", Figure::Time(floor));
+    let what = "engine: WAIT, 10,000 records, 1,000 tasks";
+    table::row(what, Figure::Time(figure), Some(floor), &Target::AtMost(1.2));
+}
+
+/// A WAIT, and its commit or else its release.
+fn wait_and_release(session: &mut Session, number: usize, commits: bool) {
+    let token = format!("{number:032x}.{:016x}", 0);
+    let material = Material { token: token.clone(), record: format!("{number:016x}") };
+    let staged = session.stage(0, &WaitRequest::default(), material).expect("a turn is open");
+    assert!(matches!(staged, Staged::Ready(_)));
+    if commits {
+        session.commit(0, &token, None, None).expect("the token is open");
+    } else {
+        assert_eq!(session.release(&token), Ok(true));
+    }
+    drop(session.take_lines());
 }
 
 /// A session in an open turn, where every WAIT has so many entries.
