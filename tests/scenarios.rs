@@ -30,6 +30,7 @@ folders! {
     pending_events => "pending-events",
     roster => "roster",
     sessions => "sessions",
+    skills => "skills",
     task_nudge => "task-nudge",
     tolerance => "tolerance",
     wait => "wait",
