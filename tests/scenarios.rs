@@ -27,6 +27,7 @@ folders! {
     agents => "agents",
     generators => "generators",
     history => "history",
+    notice => "notice",
     pending_events => "pending-events",
     roster => "roster",
     sessions => "sessions",
