@@ -29,6 +29,7 @@ folders! {
     history => "history",
     notice => "notice",
     pending_events => "pending-events",
+    revised_patch => "revised-patch",
     roster => "roster",
     sessions => "sessions",
     skills => "skills",
