@@ -109,8 +109,7 @@ impl Project {
     }
 
     fn commit(&mut self, delivery: &Delivery) {
-        let answer =
-            self.daemon.request("reminder/commit", json!({"token": delivery.0["token"]}));
+        let answer = self.daemon.request("reminder/commit", json!({"token": delivery.0["token"]}));
         assert!(answer["result"].is_object(), "{answer}");
     }
 
@@ -214,17 +213,15 @@ fn document(pages: usize, bytes: usize) -> Vec<u8> {
     let count = objects.len() + 1;
     let mut tail = format!("xref\n0 {count}\n0000000000 65535 f \n");
     for offset in offsets {
-        // Everything is moved by the comment that fills the document.
         tail.push_str(&format!("{offset:010} 00000 n \n"));
     }
-    let start = |filled: &[u8]| filled.len();
     let missing = bytes.saturating_sub(document.len() + tail.len() + 100);
     if missing > 0 {
         document.push(b'%');
         document.extend(std::iter::repeat_n(b'x', missing + 100));
         document.push(b'\n');
     }
-    let at = start(&document);
+    let at = document.len();
     tail.push_str(&format!("trailer<</Size {count}/Root 1 0 R>>\nstartxref\n{at}\n%%EOF\n"));
     document.extend(tail.bytes());
     document
@@ -755,7 +752,8 @@ fn explain_agrees_with_the_wait() {
 
 #[test]
 fn switched_off_kinds_read_nothing() {
-    let kinds = json!({"workspace-instructions": false, "mention": false, "large-attachment": false});
+    let kinds =
+        json!({"workspace-instructions": false, "mention": false, "large-attachment": false});
     let mut project = Project::with(kinds);
     project.write("d/AGENTS.md", "RULE");
     project.write("d/long.pdf", document(30, 0));
@@ -827,10 +825,10 @@ fn a_mentioned_file_is_read_at_the_wait() {
 #[test]
 fn a_mentioned_range_is_told_with_its_lines() {
     let mut project = Project::new();
-    project.write("a", "one\ntwo\nthree\nfour\n");
+    project.write("a", "uno\ntwo\nthree\nfour\n");
     let target = project.at("a");
     for (start, end, there, missing) in
-        [(1, 1, "one", "two"), (2, 3, "two\nthree", "one"), (4, 9, "four", "three")]
+        [(1, 1, "uno", "two"), (2, 3, "two\nthree", "uno"), (4, 9, "four", "three")]
     {
         let range = json!({"start": start, "end": end});
         project.event("mention/add", json!({"kind": "file", "target": target, "range": range}));
@@ -841,10 +839,30 @@ fn a_mentioned_range_is_told_with_its_lines() {
         project.told().is_silent();
     }
     // A change outside of the range is none of it.
-    project.write("a", "ONE\ntwo\nthree\nfour\n");
+    project.next_turn("2");
+    project.write("a", "UNO\ntwo\nthree\nfour\n");
     let range = json!({"start": 2, "end": 3});
     project.event("mention/add", json!({"kind": "file", "target": target, "range": range}));
     project.told().is_silent();
+}
+
+/// What history held when it was mentioned needs no entry, and a change after that request is no
+/// mention: the agent's own edit of the file does not bring it back whole.
+#[test]
+fn a_mention_that_history_holds_is_over_with_its_request() {
+    let mut project = Project::new();
+    project.write("a", "ALPHA");
+    project.mention("a");
+    assert_one(&project.told().mentions(), &["ALPHA"]);
+    project.next_turn("2");
+    project.mention("a");
+    project.told().is_silent();
+    project.write("a", "BETA");
+    let uri = project.at("a");
+    project.event("file/wrote", json!({"uri": uri}));
+    project.told().is_silent();
+    project.mention("a");
+    assert_one(&project.told().mentions(), &["BETA"]);
 }
 
 /// A range says nothing of a cut that is not in it.
