@@ -25,6 +25,7 @@ macro_rules! folders {
 
 folders! {
     agents => "agents",
+    agents_state => "agents-state",
     compacted_files => "compacted-files",
     date => "date",
     generators => "generators",
@@ -41,6 +42,7 @@ folders! {
     sessions => "sessions",
     skills => "skills",
     task_nudge => "task-nudge",
+    told_by_history => "told-by-history",
     tolerance => "tolerance",
     wait => "wait",
 }
