@@ -41,7 +41,7 @@ struct Project {
     directory: Directory,
 }
 
-/// A root that is told nothing but what its files hold.
+#[expect(clippy::needless_pass_by_value, reason = "a test reads better with `json!` as it is")]
 impl Project {
     fn new() -> Self {
         Self::with(json!({}))
@@ -696,17 +696,20 @@ fn a_wait_that_never_went_out_leaves_instructions_due() {
     project.wait().is_silent();
 }
 
-/// What could not be read in time is left out and stays due, also over that WAIT's commit.
+/// What could not be read in time is left out and stays due, also over that WAIT's commit. Whether a
+/// file is there in no time at all is up to the machine, so that it is tried often.
 #[test]
 fn what_was_not_read_in_time_stays_due() {
     let mut project = Project::new();
-    project.write("d/AGENTS.md", "RULE");
-    project.read("d/x");
-    let early = project.ask(json!({"deadlineMs": 0}));
-    let in_time = early.instructions().len();
-    project.commit(&early);
-    let later = project.told();
-    assert_eq!(in_time + later.instructions().len(), 1, "told once, early or late");
+    for number in 0..20 {
+        project.write(&format!("d{number}/AGENTS.md"), "RULE");
+        project.read(&format!("d{number}/x"));
+        let early = project.ask(json!({"deadlineMs": 0}));
+        project.commit(&early);
+        let later = project.told();
+        let told = early.instructions().len() + later.instructions().len();
+        assert_eq!(told, 1, "told once, early or late, in round {number}");
+    }
 }
 
 /// What a size limit held is told by a later WAIT.
