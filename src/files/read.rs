@@ -1,8 +1,10 @@
 //! Looking at what reminders asked for: text, directories, sizes. Only regular files are opened,
 //! without blocking, and never more of them than is wanted.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
@@ -57,12 +59,13 @@ fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
     let path = Path::new(&wanted.path);
     let real = match fs::canonicalize(path) {
         Ok(real) => real,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Found::Missing,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return missing(path, wanted),
         Err(error) => return unread(path, error.to_string()),
     };
-    let leaves = |root: &Path| {
-        let root = fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-        path.starts_with(&root) && !real.starts_with(&root)
+    // The root may itself be spelled through a link.
+    let leaves = |spelled: &Path| {
+        let root = fs::canonicalize(spelled).unwrap_or_else(|_| spelled.to_owned());
+        (path.starts_with(spelled) || path.starts_with(&root)) && !real.starts_with(&root)
     };
     if root.is_some_and(leaves) {
         return unread(&real, "it is a link that leaves the root");
@@ -89,6 +92,19 @@ fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
         }
     });
     found.unwrap_or_else(|error| unread(&real, error.to_string()))
+}
+
+/// Nothing is there. What is gone from a linked directory is gone from the real one: instructions
+/// that are not there are an empty text.
+fn missing(path: &Path, wanted: &Wanted) -> Found {
+    let directory = path.parent().and_then(|directory| fs::canonicalize(directory).ok());
+    match (wanted.reading, directory, path.file_name()) {
+        (Reading::Instructions, Some(directory), Some(name)) => {
+            let real = directory.join(name).to_string_lossy().into_owned();
+            Found::Text { real, text: String::new(), cut_from: None }
+        }
+        _ => Found::Missing,
+    }
 }
 
 fn unread(real: &Path, reason: impl Into<String>) -> Found {
@@ -139,7 +155,7 @@ fn listing(real: &Path) -> io::Result<Found> {
     let mut names = Vec::new();
     for entry in fs::read_dir(real)? {
         let entry = entry?;
-        let mut name = entry.file_name().to_string_lossy().into_owned();
+        let mut name = shown_name(&entry.file_name());
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             name.push('/');
         }
@@ -149,6 +165,16 @@ fn listing(real: &Path) -> io::Result<Found> {
     let more = names.len().saturating_sub(LISTING_NAMES_MAX) as u64;
     names.truncate(LISTING_NAMES_MAX);
     Ok(Found::Listing { real: real.to_string_lossy().into_owned(), names, more })
+}
+
+/// A name as text; bytes that are not UTF-8 visibly escaped.
+fn shown_name(name: &OsStr) -> String {
+    let mut shown = String::with_capacity(name.len());
+    for chunk in name.as_bytes().utf8_chunks() {
+        shown.push_str(chunk.valid());
+        shown.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
+    }
+    shown
 }
 
 /// The size and, of a PDF, the pages.

@@ -48,9 +48,8 @@ impl Reminder for LargeAttachment {
             {
                 let name = short_name(&identity::shown(&wanted.path, view.root), 500);
                 let body = format!("{name} was read whole. {}", advice(*bytes, *pages));
-                let mut speech = Speech::new("attachment", body).about(name);
-                speech.serial = serial;
-                speeches.push(speech.telling(fingerprint.clone()));
+                let speech = Speech::new("attachment", body).about(name);
+                speeches.push(speech.telling(fingerprint.clone()).taking(serial));
             }
         }
         if speeches.is_empty() {

@@ -93,11 +93,13 @@ fn said(mention: &Mention, name: &str, view: &View<'_>) -> (String, String) {
     };
     match &view.findings[&wanted] {
         Found::Text { text, cut_from, .. } => {
-            let text = match mention.range {
-                Some((start, end)) => lines(text, start, end),
-                None => text.as_str().into(),
+            let Some((start, end)) = mention.range else {
+                return content_of(kind, name, text, *cut_from, view);
             };
-            content_of(kind, name, &text, *cut_from, view)
+            // Lines that end before the cut are whole.
+            let whole = text.matches('\n').count() as u64 >= end;
+            let cut_from = cut_from.filter(|_| !whole);
+            content_of(kind, name, &lines(text, start, end), cut_from, view)
         }
         Found::Listing { names, more, .. } => {
             let mut listing: Vec<_> = names.iter().map(|name| one_line(name)).collect();

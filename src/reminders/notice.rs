@@ -10,7 +10,7 @@ pub struct Notice;
 
 impl Reminder for Notice {
     fn policy(&self) -> Policy {
-        Policy::new(Trigger::OnChange).never_again()
+        Policy::new(Trigger::Threshold).never_again()
     }
 
     fn lane(&self) -> Lane {
@@ -29,7 +29,7 @@ impl Reminder for Notice {
                 body.push('\n');
                 body.push_str(summary);
             }
-            Speech::new("job", body).about(name).telling(job.state.clone()).taking(*serial)
+            Speech::new("job", body).about(name).marking(vec![job.state.clone()]).taking(*serial)
         });
         Proposal::Speak(speeches.collect())
     }

@@ -41,37 +41,60 @@ impl Reminder for SkillActivation {
         let touched = facts.touched.keys();
         let touched: Vec<&str> =
             touched.filter_map(|path| path.strip_prefix(below)?.strip_prefix('/')).collect();
-        let mut active = Vec::new();
-        let mut first = None;
+        // Skills that became relevant, each with the first path that it is for.
+        let mut active: Vec<(&str, &str)> = Vec::new();
+        let mut mistake = None;
         for skill in facts.skills.iter().filter(|skill| !told.contains(skill.name.as_str())) {
             let matcher = match matcher(skill) {
                 Ok(matcher) => matcher,
-                Err(error) => return Proposal::Fail(error),
+                Err(error) => {
+                    mistake = Some(error);
+                    continue;
+                }
             };
             let hit = touched
                 .iter()
                 .find(|path| matcher.matched_path_or_any_parents(path, false).is_ignore());
-            if let Some(path) = hit {
-                first.get_or_insert(*path);
-                active.push(skill.name.clone());
-            }
+            active.extend(hit.map(|path| (*path, skill.name.as_str())));
         }
-        let Some(path) = first else {
-            return Proposal::silent(
-                "no skill that is not told yet is for the paths of this turn",
-                "after a path is touched that a skill is for",
-            );
-        };
-        let names: Vec<_> =
-            active.iter().take(NAMES_MAX).map(|name| short_name(name, 200)).collect();
-        let mut body =
-            format!("{} is what these skills are for: {}", short_name(path, 500), names.join(", "));
-        if active.len() > NAMES_MAX {
-            body.push_str(&format!(" and {} more", active.len() - NAMES_MAX));
+        if active.is_empty() {
+            // A skill that is wrong keeps no other one from being named.
+            return match mistake {
+                Some(mistake) => Proposal::Fail(mistake),
+                None => Proposal::silent(
+                    "no skill that is not told yet is for the paths of this turn",
+                    "after a path is touched that a skill is for",
+                ),
+            };
         }
-        body.push('.');
-        Proposal::Speak(vec![Speech::new("skills", body).marking(active)])
+        let marks = active.iter().map(|(_, name)| (*name).to_owned()).collect();
+        Proposal::Speak(vec![Speech::new("skills", body(&active)).marking(marks)])
     }
+}
+
+/// A line for each path with the skills that it is for; all lines together list the first few.
+fn body(active: &[(&str, &str)]) -> String {
+    let listed = &active[..active.len().min(NAMES_MAX)];
+    let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
+    for (path, name) in listed {
+        let name = short_name(name, 200);
+        match lines.iter_mut().find(|(known, _)| known == path) {
+            Some((_, names)) => names.push(name),
+            None => lines.push((*path, vec![name])),
+        }
+    }
+    let lines: Vec<_> = lines
+        .into_iter()
+        .map(|(path, names)| {
+            format!("{} is what these skills are for: {}", short_name(path, 500), names.join(", "))
+        })
+        .collect();
+    let mut body = lines.join(".\n");
+    if active.len() > listed.len() {
+        body.push_str(&format!(" and {} more", active.len() - listed.len()));
+    }
+    body.push('.');
+    body
 }
 
 /// A skill's globs, relative to the root, gitignore style.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::engine::{Policy, Proposal, Reminder, Speech, Trigger, View, short_name};
+use crate::engine::{Policy, Proposal, Reminder, Revision, Speech, Trigger, View, short_name};
 
 /// Says on the next turn that the applied content is authoritative; once a revision.
 #[derive(Debug)]
@@ -15,12 +15,16 @@ impl Reminder for UserRevisedPatch {
 
     fn propose(&self, view: &View<'_>) -> Proposal {
         let told = view.told(None);
-        let mark = |number: u64, summary: &str| format!("{number}:{summary}");
+        // Numbers begin anew with the process; turns go on with the conversation.
+        let mark = |revision: &Revision| {
+            let summary = short_name(&revision.summary, 100);
+            format!("{}.{}:{summary}", revision.turn, revision.number)
+        };
         let turn = view.moment.ordinals.turn;
         let mut body = String::new();
         let mut marks = Vec::new();
         for revision in view.facts.revisions.iter().filter(|revision| revision.turn < turn) {
-            let mark = mark(revision.number, &short_name(&revision.summary, 100));
+            let mark = mark(revision);
             if told.marks.is_some_and(|marks| marks.contains(&mark)) {
                 continue;
             }

@@ -75,11 +75,36 @@ impl WorkspaceInstructions {
             }
         }
         let names = &self.settings.names;
+        let mut others = Vec::new();
+        // A host that compacted its own history is given back at once what it had learned.
+        for path in learned(view) {
+            match path.rsplit_once('/') {
+                Some((directory, name)) if names.iter().any(|known| known == name) => {
+                    directories.insert(directory.to_owned());
+                }
+                _ => others.push(path.to_owned()),
+            }
+        }
         let files = directories
             .iter()
             .flat_map(|directory| names.iter().map(move |name| format!("{directory}/{name}")));
+        let files = files.chain(others);
         files.map(|path| Wanted { path, reading: Reading::Instructions }).collect()
     }
+}
+
+/// The real paths of the instructions that were told before a native compaction; none without one.
+fn learned<'a>(view: &View<'a>) -> BTreeSet<&'a str> {
+    if !view.scope.native_compaction {
+        return BTreeSet::new();
+    }
+    let records = view.scope.history.records().iter().map(|delivered| &delivered.record);
+    let told = records.flat_map(|record| {
+        let said = record.entries.iter().map(|entry| (&entry.entry_type, &entry.key));
+        let silent = record.silent.iter().map(|entry| (&entry.entry_type, &entry.key));
+        said.chain(silent)
+    });
+    told.filter(|(id, _)| *id == view.id).filter_map(|(_, key)| key.as_deref()).collect()
 }
 
 impl Reminder for WorkspaceInstructions {
@@ -102,7 +127,7 @@ impl Reminder for WorkspaceInstructions {
         if candidates.iter().any(|wanted| !view.findings.contains_key(wanted)) {
             return Proposal::Read(candidates);
         }
-        let mut seen = BTreeSet::new();
+        let (mut seen, mut said) = (BTreeSet::new(), BTreeSet::new());
         let mut speeches = Vec::new();
         for wanted in &candidates {
             let found = &view.findings[wanted];
@@ -110,8 +135,14 @@ impl Reminder for WorkspaceInstructions {
                 Found::Text { real, .. } | Found::Unread { real, .. } => real,
                 _ => &wanted.path,
             };
-            // A link, or another case of the name, is the same file.
-            if seen.insert(real.clone()) {
+            // A link, or another case of the name, is the same file. A second name beside it that
+            // says the same has nothing to add.
+            let Some((directory, _)) = wanted.path.rsplit_once('/') else { continue };
+            let adds = match found {
+                Found::Text { text, .. } if !text.is_empty() => said.insert((directory, text)),
+                _ => true,
+            };
+            if adds && seen.insert(real.clone()) {
                 speeches.extend(speech(wanted, real, found, view));
             }
         }
@@ -153,9 +184,14 @@ fn speech(wanted: &Wanted, real: &str, found: &Found, view: &View<'_>) -> Option
         ),
         _ => return None,
     };
-    let mut speech = Speech::new("instructions", body).about(real).telling(state);
-    // Who read the file itself in full has it in the conversation already.
-    let read_whole = &view.scope.facts.whole_reads;
-    speech.rides = read_whole.iter().any(|(_, path)| *path == wanted.path || path == real);
+    let speech = Speech::new("instructions", body).about(real).telling(state);
+    // Who read the file itself in full has it in the conversation already: as it was then.
+    let mut read_whole = view.scope.facts.whole_reads.iter();
+    let Some((serial, _)) = read_whole.find(|(_, path)| *path == wanted.path || path == real)
+    else {
+        return Some(speech);
+    };
+    let mut speech = speech.taking(*serial);
+    speech.rides = true;
     Some(speech)
 }
