@@ -144,6 +144,8 @@ impl Session {
         let scope = forked.scope_mut(&ScopePath::ROOT)?;
         scope.roster.clone_from(&root.roster);
         scope.history = root.history.through(last);
+        // Where the source came from is not where the fork does.
+        scope.history.forget(Some("fork-provenance"));
         scope.turns_ended = root.turns_ended + u64::from(root.turn.is_some());
         (scope.requests, scope.prompts) = (root.requests, root.prompts);
         scope.facts = facts;
@@ -204,7 +206,16 @@ impl Session {
             // Its turn has ended: nothing of it is open here.
             _ => scope.turns_ended = scope.turns_ended.max(turn),
         }
+        // Recoveries and planning episodes are told by their numbers, which go on from the highest
+        // that was told.
+        let of_kind = |kind| record.entries.iter().filter(move |entry| entry.kind == kind);
+        let recovered = of_kind("recovery").filter_map(|entry| entry.fingerprint.parse().ok());
+        scope.facts.recoveries = recovered.fold(scope.facts.recoveries, u64::max);
+        let planned = of_kind("plan-mode").flat_map(|entry| &entry.marks);
+        let planned = planned.filter_map(|mark| mark.strip_prefix('#')?.parse().ok());
+        let planned = planned.fold(0, u64::max);
         scope.history.add(Delivered { record: record.clone(), at, placement: None, lost: None });
+        self.facts.episodes = self.facts.episodes.max(planned);
         Ok(())
     }
 
@@ -474,12 +485,16 @@ impl Session {
     fn charge(&mut self, at: Millis, path: &ScopePath, event: &Event) -> Result<(), Refusal> {
         self.scope(path)?;
         match event {
-            Event::GoalSet(None) => self.facts.goal = None,
+            Event::GoalSet(None) => {
+                self.facts.goal = None;
+                self.forget_charges();
+            }
             Event::GoalSet(Some(report)) => match &mut self.facts.goal {
                 Some(goal) if goal.report.id == report.id => goal.report = report.clone(),
                 goal => {
                     *goal =
                         Some(Goal { report: report.clone(), first_budget: report.budget, used: 0 });
+                    self.forget_charges();
                 }
             },
             Event::GoalCharged(charge) => {
@@ -497,9 +512,18 @@ impl Session {
             _ => unreachable!("only goals come here"),
         }
         if self.scope(&ScopePath::ROOT)?.turn.is_none() {
+            // What waits is the net change: it gives way to what would be said now.
+            self.fifo.withdraw("goal-budget");
             self.speak_through_fifo(at, "goal-budget")?;
         }
         Ok(())
+    }
+
+    /// Another goal: nobody was charged to it yet.
+    fn forget_charges(&mut self) {
+        for scope in self.scopes.values_mut() {
+            scope.facts.charged = false;
+        }
     }
 
     /// What a kind of the root would say now waits in the FIFO, where no turn is open to tell it
@@ -509,7 +533,7 @@ impl Session {
         let Some(member) = root.roster.iter().find(|member| member.definition.kind == kind) else {
             return Ok(false);
         };
-        let Outcome::Speaks(candidates) =
+        let Outcome::Speaks(candidates, _) =
             self.outcome(root, member, 0, self.moment(root, Seam::Unsaid, at), &Findings::new())
         else {
             return Ok(false);
@@ -526,19 +550,19 @@ impl Session {
         Ok(true)
     }
 
-    /// A compaction drops the contents of files from history, unless it retained everything.
-    fn drop_contents(&mut self, at: Millis, path: &ScopePath, all: bool) -> Result<(), Refusal> {
-        if all {
-            return Ok(());
-        }
+    /// A compaction drops the contents of files from history. With a turn open it is told on the
+    /// running request, otherwise, and where the host did it, through the FIFO.
+    fn drop_contents(&mut self, at: Millis, path: &ScopePath, native: bool) -> Result<(), Refusal> {
         let scope = self.scope_mut(path)?;
+        // What was read whole is in the conversation no more.
+        scope.facts.whole_reads.clear();
         let dropped = std::mem::take(&mut scope.facts.contents);
         if dropped.is_empty() {
             return Ok(());
         }
         scope.facts.dropped.extend(dropped);
         if path.is_root()
-            && scope.turn.is_none()
+            && (native || scope.turn.is_none())
             && self.speak_through_fifo(at, "compacted-files")?
         {
             self.scope_mut(path)?.facts.dropped.clear();
@@ -596,9 +620,11 @@ impl Session {
                     if facts.attached.len() >= WAITING_MAX {
                         return full("the attached skills of a turn");
                     }
-                    // A dependency of two skills comes once, where it is needed first.
-                    if !facts.attached.iter().any(|(_, known)| known.name == skill.name) {
-                        facts.attached.push((serial, skill.clone()));
+                    // A dependency of two skills comes once, where it is needed first, with the
+                    // body that came last.
+                    match facts.attached.iter_mut().find(|(_, known)| known.name == skill.name) {
+                        Some((_, known)) => known.body.clone_from(&skill.body),
+                        None => facts.attached.push((serial, skill.clone())),
                     }
                 }
             }
@@ -713,7 +739,9 @@ impl Session {
                     ids.iter().try_for_each(known)?;
                 }
                 self.expire(path, Expiry::HistoryChanged, |_| true);
-                self.drop_contents(at, path, *retained == Retained::All)?;
+                if *retained != Retained::All {
+                    self.drop_contents(at, path, *native)?;
+                }
                 let scope = self.scope_mut(path)?;
                 // What was used is unknown until it is reported anew.
                 scope.facts.usage = None;

@@ -177,7 +177,6 @@ pub struct Preparing {
     turn: String,
     acknowledged: Vec<Acknowledged>,
     ends: Vec<Effect>,
-    looked_at: Vec<Effect>,
     chosen: Chosen,
     needs: Vec<Need>,
 }
@@ -227,8 +226,11 @@ pub(super) struct Candidate {
 #[derive(Debug)]
 pub(super) enum Outcome {
     Silent(Silence),
-    Speaks(Vec<Candidate>),
-    Asks { force: bool },
+    /// What it would say, and what it need not look at again: that is told already.
+    Speaks(Vec<Candidate>, Vec<Effect>),
+    Asks {
+        force: bool,
+    },
     Reads(Vec<Wanted>),
     Fails(String),
 }
@@ -239,6 +241,10 @@ pub(super) struct Chosen {
     candidates: Vec<Candidate>,
     silent: Vec<(SilentEntry, Vec<Effect>)>,
     problems: Vec<Problem>,
+    /// What need not be looked at again once everything is told.
+    looked_at: Vec<Effect>,
+    /// Whether instructions on the way to what was read are still to be looked at.
+    keeps_reads: bool,
 }
 
 impl Session {
@@ -320,18 +326,24 @@ impl Session {
             Proposal::Speak(speeches) => speeches,
         };
         let mut withheld = None;
+        let mut told_already = Vec::new();
         let mut candidates = Vec::with_capacity(speeches.len());
         for speech in speeches {
             let candidate = Candidate::of(member, place, speech, moment);
             let told = scope.history.told(member.id(), candidate.key.as_deref());
             match policy.due(told, &candidate.fingerprint, &candidate.marks) {
                 Ok(()) => candidates.push(candidate),
-                Err(reason) => withheld = Some(reason),
+                Err(reason) => {
+                    withheld = Some(reason);
+                    told_already.extend(candidate.into_silent().1);
+                }
             }
         }
         candidates.retain(|candidate| !candidate.parts.is_empty());
         match withheld {
-            _ if !candidates.is_empty() => Outcome::Speaks(candidates),
+            _ if !candidates.is_empty() || !told_already.is_empty() => {
+                Outcome::Speaks(candidates, told_already)
+            }
             Some(withheld) => Outcome::Silent(Silence::Withheld(withheld)),
             None => Outcome::Silent(Silence::nothing("has nothing to say", "when it has")),
         }
@@ -344,8 +356,15 @@ impl Session {
         for (place, member) in scope.roster.iter().enumerate() {
             let need = |what| Need { place, member: member.clone(), what };
             match self.outcome(scope, member, place, moment, &Findings::new()) {
-                Outcome::Silent(_) => {}
-                Outcome::Speaks(candidates) => chosen.candidates.extend(candidates),
+                Outcome::Silent(silence) => {
+                    // Not asked is not looked at: what was read stays to be looked at.
+                    let asked = member.enabled && !matches!(silence, Silence::Withheld(_));
+                    chosen.keeps_reads |= member.reminder.looks_at_reads() && !asked;
+                }
+                Outcome::Speaks(candidates, told) => {
+                    chosen.candidates.extend(candidates);
+                    chosen.looked_at.extend(told);
+                }
                 Outcome::Asks { force } => needs.push(need(What::Answer { force })),
                 Outcome::Reads(wanted) => needs.push(need(What::Files(wanted))),
                 Outcome::Fails(message) => {
@@ -388,12 +407,16 @@ impl Session {
                 What::Files(_) => self.outcome(scope, member, *place, moment, findings),
             };
             match outcome {
-                Outcome::Speaks(candidates) => prepared.chosen.candidates.extend(candidates),
+                Outcome::Speaks(candidates, told) => {
+                    prepared.chosen.candidates.extend(candidates);
+                    prepared.chosen.looked_at.extend(told);
+                }
                 Outcome::Fails(message) => {
                     prepared.chosen.problems.push(Problem { id: member.id().to_owned(), message });
                 }
-                // What could not be read in time stays eligible.
-                Outcome::Silent(_) | Outcome::Asks { .. } | Outcome::Reads(_) => {}
+                // What could not be read in time stays to be looked at.
+                Outcome::Reads(_) => prepared.chosen.keeps_reads = true,
+                Outcome::Silent(_) | Outcome::Asks { .. } => {}
             }
         }
         Ok(self.offer(path, prepared, at))
@@ -415,7 +438,6 @@ impl Session {
             _ => request.limit.smaller(self.host.limit),
         };
         let once = self.facts.mode_override.iter().filter(|_| request.scope.is_root());
-        let reads = (!scope.facts.reads.is_empty()).then_some(Effect::TakeReads(wait));
         Ok(Preparing {
             wait,
             waiter: request.waiter,
@@ -428,7 +450,6 @@ impl Session {
             turn: scope.turn.as_ref().map(|turn| turn.id.clone()).unwrap_or_default(),
             acknowledged: scope.queue.acknowledged().to_vec(),
             ends: once.map(|(set, _)| Effect::EndOverride(*set)).collect(),
-            looked_at: reads.into_iter().collect(),
             chosen,
             needs,
         })
@@ -438,6 +459,9 @@ impl Session {
     pub(super) fn offer(&mut self, path: &ScopePath, prepared: Preparing, at: Millis) -> Delivery {
         let Preparing { material, limit, form, mut chosen, .. } = prepared;
         chosen.leave_out(&prepared.acknowledged);
+        if !chosen.keeps_reads {
+            chosen.looked_at.push(Effect::TakeReads(prepared.wait));
+        }
         chosen.candidates.sort_by_key(|one| (one.lane, one.serial, one.place));
 
         let mut delivery = Delivery {
@@ -482,7 +506,7 @@ impl Session {
             offered,
             silent: chosen.silent,
             ends: prepared.ends,
-            looked_at: prepared.looked_at,
+            looked_at: chosen.looked_at,
             whole: delivery.held.is_empty(),
             digest: String::new(),
         };
@@ -540,7 +564,7 @@ fn answered(scope: &Scope, member: &Member, place: usize, moment: Moment<'_>) ->
     speech.parts[0].effects.push(Effect::ForgetAnswer(id.to_owned()));
     let candidate = Candidate::of(member, place, speech, moment);
     match member.reminder.policy().due(scope.history.told(id, None), &candidate.fingerprint, &[]) {
-        Ok(()) => Outcome::Speaks(vec![candidate]),
+        Ok(()) => Outcome::Speaks(vec![candidate], Vec::new()),
         Err(withheld) => Outcome::Silent(Silence::Withheld(withheld)),
     }
 }

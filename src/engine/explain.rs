@@ -3,8 +3,9 @@
 
 use super::delivery::{Candidate, Outcome, Seam, queued};
 use super::path::ScopePath;
+use super::policy::Withheld;
 use super::record::Millis;
-use super::reminder::Findings;
+use super::reminder::{Findings, Silence};
 use super::render::short_name;
 use super::{Refusal, Session};
 
@@ -42,7 +43,7 @@ impl Session {
         let mut rows = Vec::with_capacity(scope.roster.len() + 2);
         for (place, member) in scope.roster.iter().enumerate() {
             let outcome = self.outcome(scope, member, place, moment, findings);
-            let rides = matches!(&outcome, Outcome::Speaks(candidates)
+            let rides = matches!(&outcome, Outcome::Speaks(candidates, _)
                 if candidates.iter().all(|candidate| candidate.rides(scope.queue.acknowledged())));
             let mut row = Explanation::of(member.id(), &member.definition.kind, outcome);
             if row.speaks && row.kind == "pending-events" {
@@ -119,7 +120,11 @@ impl Explanation {
         };
         match outcome {
             Outcome::Silent(silence) => row(false, silence.to_string(), 0, Some(silence.next())),
-            Outcome::Speaks(candidates) => {
+            Outcome::Speaks(candidates, _) if candidates.is_empty() => {
+                let silence = Silence::Withheld(Withheld::Unchanged);
+                row(false, silence.to_string(), 0, Some(silence.next()))
+            }
+            Outcome::Speaks(candidates, _) => {
                 let tokens = candidates.iter().map(Candidate::price).sum();
                 let count = candidates.len();
                 let plural = if count == 1 { "entry is" } else { "entries are" };

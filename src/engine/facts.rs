@@ -408,6 +408,8 @@ impl ScopeFacts {
             return Err(too_many("a turn's touched paths", TOUCHED_MAX, "end the turn"));
         }
         self.touched.entry(path.to_owned()).or_default().wrote |= wrote;
+        // Its contents are in history again.
+        self.dropped.remove(path);
         if self.contents.len() < TOUCHED_MAX {
             self.contents.insert(path.to_owned());
         }

@@ -59,6 +59,11 @@ impl Fifo {
         self.items.is_empty()
     }
 
+    /// Takes back what a reminder has put in.
+    pub fn withdraw(&mut self, reminder: &str) {
+        self.items.retain(|item| item.tells.as_ref().is_none_or(|it| it.entry_type != reminder));
+    }
+
     /// Takes out one body that was told.
     pub fn take(&mut self, serial: Serial) {
         self.items.retain(|item| item.serial != serial);

@@ -73,8 +73,10 @@ pub struct Wanted {
 pub enum Reading {
     /// Its instructions: whole, or not at all.
     Instructions,
-    /// What the person pointed at: text, or the names in a directory.
+    /// What the person pointed at: the beginning of a text, or the names in a directory.
     Mention,
+    /// Lines of what the person pointed at: further into the text than its beginning.
+    Lines,
     /// Its size, and the number of its pages.
     Attachment,
 }
@@ -229,10 +231,20 @@ impl Speech {
 }
 
 /// Why a reminder is silent, and when it can next speak.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Silence {
     /// Its policy keeps it silent.
     Withheld(Withheld),
+    /// It has nothing to say yet, for reasons in numbers. Worded only when somebody asks: a WAIT
+    /// does not.
+    Counting {
+        /// The numbers.
+        numbers: [u64; 3],
+        /// Why, given the numbers.
+        reason: fn([u64; 3]) -> String,
+        /// When it can next speak, given the numbers.
+        next: fn([u64; 3]) -> String,
+    },
     /// It has nothing to say.
     Nothing {
         /// Why, with the numbers.
@@ -255,6 +267,7 @@ impl Silence {
     pub fn next(&self) -> String {
         match self {
             Self::Withheld(withheld) => withheld.next(),
+            Self::Counting { numbers, next, .. } => next(*numbers),
             Self::Nothing { next, .. } => next.to_string(),
         }
     }
@@ -264,13 +277,14 @@ impl fmt::Display for Silence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Withheld(withheld) => withheld.fmt(f),
+            Self::Counting { numbers, reason, .. } => f.write_str(&reason(*numbers)),
             Self::Nothing { reason, .. } => f.write_str(reason),
         }
     }
 }
 
 /// A reminder's answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub enum Proposal {
     /// It is silent.
     Silent(Silence),
@@ -288,6 +302,15 @@ pub enum Proposal {
 }
 
 impl Proposal {
+    /// Silent, with reasons in numbers.
+    pub fn counting(
+        numbers: [u64; 3],
+        reason: fn([u64; 3]) -> String,
+        next: fn([u64; 3]) -> String,
+    ) -> Self {
+        Self::Silent(Silence::Counting { numbers, reason, next })
+    }
+
     /// Silent, with a reason.
     pub fn silent(
         reason: impl Into<Cow<'static, str>>,
@@ -310,6 +333,12 @@ pub trait Reminder: fmt::Debug + Send + Sync {
     /// Where in the message it stands.
     fn lane(&self) -> Lane {
         Lane::Roster
+    }
+
+    /// Whether it looks at what lies on the way to files that were read. What it was not asked for
+    /// stays to be looked at.
+    fn looks_at_reads(&self) -> bool {
+        false
     }
 
     /// Whether it is collected after tool calls too where the host owns the conversation

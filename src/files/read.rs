@@ -19,6 +19,8 @@ pub const DEADLINE: Duration = Duration::from_secs(2);
 const INSTRUCTIONS_BYTES_MAX: u64 = 256 << 10;
 /// The most text of a mention, in bytes (`reminders.md`, `mention`).
 const MENTION_BYTES_MAX: u64 = 512 << 10;
+/// How far into a text lines are looked for, in bytes.
+const LINES_BYTES_MAX: u64 = 64 << 20;
 /// The most names of a directory.
 const LISTING_NAMES_MAX: usize = 1000;
 /// The largest attachment whose pages are counted, in bytes.
@@ -73,7 +75,7 @@ fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
     let found = fs::metadata(&real).and_then(|metadata| {
         if metadata.is_dir() {
             return match wanted.reading {
-                Reading::Mention => listing(&real),
+                Reading::Mention | Reading::Lines => listing(&real),
                 _ => Ok(unread(&real, "it is a directory")),
             };
         }
@@ -88,6 +90,7 @@ fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
             }
             Reading::Instructions => text(&real, INSTRUCTIONS_BYTES_MAX),
             Reading::Mention => text(&real, MENTION_BYTES_MAX),
+            Reading::Lines => text(&real, LINES_BYTES_MAX),
             Reading::Attachment => attachment(&real, metadata.len()),
         }
     });

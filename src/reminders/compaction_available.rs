@@ -48,10 +48,7 @@ impl Reminder for CompactionAvailable {
         }
         let used = usage.percent();
         if !usage.reaches(self.percent) {
-            return Proposal::silent(
-                format!("{used}% of the context is used, and speaks from {}%", self.percent),
-                format!("at {}%", self.percent),
-            );
+            return super::below(used, self.percent);
         }
         Proposal::Speak(vec![Speech::new(
             "context",

@@ -52,10 +52,10 @@ fn wanted(mention: &Mention) -> Option<Wanted> {
         && identity::is_path(&mention.target);
     looks.then(|| Wanted {
         path: mention.target.clone(),
-        reading: if is_pdf(&mention.target) && mention.range.is_none() {
-            Reading::Attachment
-        } else {
-            Reading::Mention
+        reading: match mention.range {
+            Some(_) => Reading::Lines,
+            None if is_pdf(&mention.target) => Reading::Attachment,
+            None => Reading::Mention,
         },
     })
 }

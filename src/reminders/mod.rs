@@ -195,6 +195,15 @@ fn checked_percent(kind: &str, percent: u64) -> Result<u64, Refusal> {
     Err(Refusal::invalid(format!("{kind}: percent is a whole number from 1 to 100")))
 }
 
+/// Silent below a share of the context.
+fn below(used: u64, percent: u64) -> Proposal {
+    Proposal::counting(
+        [used, percent, 0],
+        |[used, percent, _]| format!("{used}% of the context is used, and speaks from {percent}%"),
+        |[_, percent, _]| format!("at {percent}%"),
+    )
+}
+
 /// How much context is used, or why nothing can be said of it.
 fn known_usage(view: &View<'_>) -> Result<Usage, Silence> {
     if view.moment.host.native == Some(true) {

@@ -83,20 +83,34 @@ impl Reminder for TaskNudge {
             unit => (unit, view.scope.turns_ended.saturating_sub(written.turns)),
         };
         if since < self.after.count {
-            let open = tasks.open();
-            let (tasks, are) = if open == 1 { ("task", "is") } else { ("tasks", "are") };
-            let passed = Span { unit, count: since };
-            let left = Span { unit, count: self.after.count - since };
-            return Proposal::silent(
-                format!(
-                    "{open} {tasks} {are} open, last written {passed} ago, and nudges after {}",
-                    self.after
+            let numbers = [tasks.open() as u64, since, self.after.count];
+            return match unit {
+                Unit::Requests => Proposal::counting(
+                    numbers,
+                    |numbers| waits(numbers, Unit::Requests),
+                    |numbers| left(numbers, Unit::Requests),
                 ),
-                format!("in {left}"),
-            );
+                _ => Proposal::counting(
+                    numbers,
+                    |numbers| waits(numbers, Unit::Turns),
+                    |numbers| left(numbers, Unit::Turns),
+                ),
+            };
         }
         Proposal::Speak(vec![Speech::new("tasks", body(view, Span { unit, count: since }))])
     }
+}
+
+/// Why it is silent while tasks are open.
+fn waits([open, since, after]: [u64; 3], unit: Unit) -> String {
+    let (tasks, are) = if open == 1 { ("task", "is") } else { ("tasks", "are") };
+    let (passed, after) = (Span { unit, count: since }, Span { unit, count: after });
+    format!("{open} {tasks} {are} open, last written {passed} ago, and nudges after {after}")
+}
+
+/// When it nudges, unless a task is written.
+fn left([_, since, after]: [u64; 3], unit: Unit) -> String {
+    format!("in {}", Span { unit, count: after - since })
 }
 
 fn body(view: &View<'_>, stale: Span) -> String {

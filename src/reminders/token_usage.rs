@@ -51,10 +51,7 @@ impl Reminder for TokenUsage {
         };
         let used = usage.percent();
         if !usage.reaches(self.percent) {
-            return Proposal::silent(
-                format!("{used}% of the context is used, and speaks from {}%", self.percent),
-                format!("at {}%", self.percent),
-            );
+            return super::below(used, self.percent);
         }
         let mut body =
             format!("{used}% of the context is used: {} of {} tokens.", usage.used, usage.usable);

@@ -116,6 +116,10 @@ impl Reminder for WorkspaceInstructions {
         Lane::Events
     }
 
+    fn looks_at_reads(&self) -> bool {
+        true
+    }
+
     fn propose(&self, view: &View<'_>) -> Proposal {
         let Some(root) = view.root.map(|root| root.trim_end_matches('/')) else {
             return Proposal::silent("the session has no root", "in a session with one");

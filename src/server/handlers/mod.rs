@@ -195,12 +195,12 @@ impl Call<'_> {
         let Reported { session, scope, event, skipped } = convert(self.params()?)?;
         let slot = self.daemon.slot(&session, self.at)?;
         let mut session = slot.lock();
-        let mut applied = Applied { changed: false };
-        if let Some(event) = event {
-            applied = session
-                .apply(self.at, &scope, event)
-                .map_err(|refusal| convert::error(&refusal))?;
-        }
+        let applied = match event {
+            Some(event) => session.apply(self.at, &scope, event),
+            // What was left out was sent to a scope all the same.
+            None => session.scope(&scope).map(|_| Applied { changed: false }),
+        };
+        let applied = applied.map_err(|refusal| convert::error(&refusal))?;
         self.count_skipped(&mut session, skipped)?;
         // Nothing keeps lines yet: this build's daemon is in memory alone.
         drop(session.take_lines());
