@@ -25,13 +25,22 @@ macro_rules! folders {
 
 folders! {
     agents => "agents",
+    explain => "explain",
+    fork => "fork",
     generators => "generators",
     history => "history",
+    listing => "listing",
+    mode => "mode",
+    native => "native",
     pending_events => "pending-events",
+    plan => "plan",
+    profiles => "profiles",
     roster => "roster",
     sessions => "sessions",
     task_nudge => "task-nudge",
     tolerance => "tolerance",
+    usage => "usage",
+    verification => "verification",
     wait => "wait",
 }
 
