@@ -47,7 +47,8 @@ impl Reminder for PlanReference {
                 Some((end, _)) => {
                     let more = content[end..].chars().count();
                     body.push_str(&content[..end]);
-                    body.push_str(&format!("\n… (cut: {more} more characters at its address)"));
+                    let place = if address.is_some() { " at its address" } else { "" };
+                    body.push_str(&format!("\n… (cut: {more} more characters{place})"));
                 }
             }
         }
