@@ -4,5 +4,6 @@
 mod support;
 
 mod json_rpc;
+mod native;
 mod order;
 mod secrecy;
