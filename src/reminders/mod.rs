@@ -54,7 +54,10 @@ enum Place {
 /// One row of the registry.
 struct Kind {
     name: &'static str,
+    /// Whose rosters it is in by itself.
     audience: Audience,
+    /// Whose rosters it joins when it is switched on by name.
+    joins: Audience,
     place: Place,
     build: Build,
 }
@@ -64,19 +67,28 @@ type Build = fn(&Definition) -> Result<Arc<dyn Reminder>, Refusal>;
 
 impl Kind {
     const fn default(name: &'static str, profiles: &'static [Profile], build: Build) -> Self {
-        Self { name, audience: Audience::ROOT, place: Place::Default(profiles), build }
+        let audience = Audience::ROOT;
+        Self { name, audience, joins: audience, place: Place::Default(profiles), build }
     }
 
     const fn standing(name: &'static str, audience: Audience, build: Build) -> Self {
-        Self { name, audience, place: Place::Standing, build }
+        Self { name, audience, joins: audience, place: Place::Standing, build }
     }
 
     const fn for_capped_agents(name: &'static str, build: Build) -> Self {
-        Self { name, audience: Audience::AGENTS, place: Place::CappedAgents, build }
+        let audience = Audience::AGENTS;
+        Self { name, audience, joins: audience, place: Place::CappedAgents, build }
     }
 
     const fn registered(name: &'static str, build: Build) -> Self {
-        Self { name, audience: Audience::ROOT, place: Place::Registered, build }
+        let audience = Audience::ROOT;
+        Self { name, audience, joins: audience, place: Place::Registered, build }
+    }
+
+    /// It speaks of what every scope has: an agent can have it switched on.
+    const fn of_any_scope(mut self) -> Self {
+        self.joins = Audience::ALL;
+        self
     }
 }
 
@@ -89,13 +101,13 @@ const ALL: Audience = Audience::ALL;
 #[rustfmt::skip]
 static KINDS: &[Kind] = &[
     Kind::default("pending-events", STAGED_AND_NUDGE, |_| share(pending_events::PendingEvents)),
-    Kind::default("compaction-available", STAGED, |it| share(compaction_available::CompactionAvailable::new(it)?)),
-    Kind::default("token-usage", STAGED, |it| share(token_usage::TokenUsage::new(it)?)),
-    Kind::default("listing-delta", STAGED, |it| share(listing_delta::ListingDelta::new(it)?)),
+    Kind::default("compaction-available", STAGED, |it| share(compaction_available::CompactionAvailable::new(it)?)).of_any_scope(),
+    Kind::default("token-usage", STAGED, |it| share(token_usage::TokenUsage::new(it)?)).of_any_scope(),
+    Kind::default("listing-delta", STAGED, |it| share(listing_delta::ListingDelta::new(it)?)).of_any_scope(),
     Kind::default("mode-constraints", STAGED, |_| share(mode_constraints::ModeConstraints)),
     Kind::default("plan-mode", STAGED, |it| share(plan_mode::PlanMode::new(it)?)),
     Kind::default("task-nudge", STAGED_AND_NUDGE, |it| share(task_nudge::TaskNudge::new(it)?)),
-    Kind::default("verification-suggestion", STAGED, |_| share(verification_suggestion::VerificationSuggestion)),
+    Kind::default("verification-suggestion", STAGED, |_| share(verification_suggestion::VerificationSuggestion)).of_any_scope(),
     Kind::default("plan-reference", STAGED, |_| share(plan_reference::PlanReference)),
     Kind::default("fork-provenance", STAGED, |_| share(fork_provenance::ForkProvenance)),
 
@@ -168,7 +180,8 @@ impl Registry for Catalogue {
 
     fn kind(&self, name: &str) -> Result<Definition, Refusal> {
         let kind = KINDS.iter().find(|kind| kind.name == name && kind.place != Place::Registered);
-        kind.map(|kind| kind.definition(Profile::default())).ok_or_else(|| unknown_kind(name))
+        let kind = kind.ok_or_else(|| unknown_kind(name))?;
+        Ok(Definition { audience: kind.joins, ..kind.definition(Profile::default()) })
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The first delivery of an episode gives the whole contract; after that one line, once a turn at
 //! its first WAIT. A compaction does not bring the contract back; a new episode, a rewind to before
-//! it, or a cleared history do.
+//! it, a directive conversation, or a cleared history do.
 
 use serde::Deserialize;
 
@@ -87,12 +87,15 @@ impl Reminder for PlanMode {
         }
         let episode = &view.facts.episode;
         let by_mode = view.facts.effective_mode() == Some(PLAN_MODE);
+        let directive = view.facts.plan.directive;
+        // A directive conversation allows less: its contract is another one.
+        let contract_of = format!("{episode}{}", if directive { "@directive" } else { "" });
         let told = view.scope.history.told_or_compacted(view.id, Some("contract"));
         let marks = vec![episode.clone()];
-        let Some((_, told_at)) = told.filter(|(told, _)| told.trim_end_matches("@mode") == episode)
-        else {
-            let state = format!("{episode}{}", if by_mode { "@mode" } else { "" });
-            let contract = self.contract(view.facts.plan.directive);
+        let is_told = |told: &str| told.strip_suffix("@mode").unwrap_or(told) == contract_of;
+        let Some((_, told_at)) = told.filter(|(told, _)| is_told(told)) else {
+            let state = format!("{contract_of}{}", if by_mode { "@mode" } else { "" });
+            let contract = self.contract(directive);
             let speech = Speech::new("plan", contract).about("contract");
             return Proposal::Speak(vec![speech.telling(state).marking(marks)]);
         };

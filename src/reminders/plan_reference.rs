@@ -1,7 +1,8 @@
 //! `plan-reference`: an accepted plan, on a later turn (`reminders.md` §3).
 //!
-//! Once for each plan, and again when a compaction took it. Silent where an active goal carries that
-//! same plan: the goal's own context gives its address.
+//! Once for each plan, and again when a compaction took it; another text under the same address is
+//! another plan. Silent where an active goal carries that same plan: the goal's own context gives its
+//! address.
 
 use crate::engine::{PlanState, Policy, Proposal, Reminder, Speech, Trigger, View, one_line};
 
@@ -14,7 +15,7 @@ pub struct PlanReference;
 
 impl Reminder for PlanReference {
     fn policy(&self) -> Policy {
-        Policy::new(Trigger::Once)
+        Policy::new(Trigger::OnChange)
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {
@@ -46,11 +47,11 @@ impl Reminder for PlanReference {
                 Some((end, _)) => {
                     let more = content[end..].chars().count();
                     body.push_str(&content[..end]);
-                    body.push_str(&format!("\n… (cut: {more} more characters at its address)"));
+                    let place = if address.is_some() { " at its address" } else { "" };
+                    body.push_str(&format!("\n… (cut: {more} more characters{place})"));
                 }
             }
         }
-        // One telling a plan: another plan is another key.
         let state = view.fingerprint(&format!("{}\n{content}", address.unwrap_or_default()));
         let key = address.map_or_else(|| state.clone(), str::to_owned);
         Proposal::Speak(vec![Speech::new("plan", body).about(key).telling(state)])

@@ -5,5 +5,6 @@ mod support;
 
 mod files;
 mod json_rpc;
+mod native;
 mod order;
 mod secrecy;
