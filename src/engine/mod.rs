@@ -16,7 +16,9 @@ mod delivery;
 mod event;
 mod explain;
 mod facts;
+mod histories;
 mod ledger;
+mod opening;
 mod path;
 mod policy;
 mod queue;
@@ -24,14 +26,15 @@ mod record;
 mod refusal;
 mod reminder;
 mod render;
+mod rosters;
 mod scope;
 mod tasks;
 mod token;
+mod turns;
 mod value;
 
 use std::collections::BTreeMap;
 
-pub use apply::{Opened, Rejected};
 pub use delivery::{Ask, Delivery, Held, Material, Problem, Seam, Staged, WaitRequest};
 pub use event::{
     Applied, Audience, Charge, Definition, Event, HostReport, Limit, Opening, Profile, Retained,
@@ -44,6 +47,7 @@ pub use facts::{
     SessionFacts, Touch, Usage, Worktree,
 };
 pub use ledger::{Commit, Delivered, History, Line, Loss};
+pub use opening::{Opened, Rejected};
 pub use path::ScopePath;
 pub use policy::{Ordinals, Policy, Rearm, Span, Spoken, Told, Trigger, Unit, Withheld};
 pub use queue::{Fifo, HookContext, PENDING_MAX, Pending, STAGED_MAX, TURN_EVENTS_MAX, TurnQueue};

@@ -1,6 +1,6 @@
 //! The kinds of reminder, one file each, and the registry that lists them.
 //!
-//! To add a kind: write its file, and a row in [`KINDS`]. The order of the rows is the order in
+//! To add a kind: write its file, and a row in `KINDS`. The order of the rows is the order in
 //! which a default roster speaks.
 
 mod compacted_files;
