@@ -49,10 +49,10 @@ fn an_acknowledged_staged_entry_is_explained_as_riding() {
     ]);
 }
 
-/// What was acknowledged between a WAIT and its commit was neither told nor left out of the next
-/// WAIT: the commit forgot it.
+/// What was acknowledged between a WAIT and its commit was neither told by that commit nor left out
+/// of the next WAIT: the commit forgot it.
 #[test]
-fn an_acknowledgement_behind_a_wait_is_kept_for_the_next() {
+fn an_acknowledgement_behind_a_wait_is_told_by_its_commit() {
     agrees(vec![
         BEGIN,
         text(true, false),

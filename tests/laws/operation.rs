@@ -181,7 +181,10 @@ impl Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
     Pending,
+    Modes,
+    Planning,
     Nudge,
+    Recovery,
     Warning,
     Limit,
     Registered(u8),
@@ -191,6 +194,9 @@ impl Name {
     pub fn text(self) -> String {
         match self {
             Self::Pending => "pending-events".to_owned(),
+            Self::Modes => "mode-constraints".to_owned(),
+            Self::Planning => "plan-mode".to_owned(),
+            Self::Recovery => "recovery".to_owned(),
             Self::Nudge => "task-nudge".to_owned(),
             Self::Warning => "max-requests-warning".to_owned(),
             Self::Limit => "max-requests-limit".to_owned(),
@@ -520,9 +526,20 @@ pub fn script(most: usize) -> impl Strategy<Value = Script> {
                 operations.push(Operation::BeginTurn { scope: 1, used: false });
             }
             operations.extend(rest);
+            restarts_once(&mut operations);
             Script { profile, late_receipts, operations }
         },
     )
+}
+
+/// A ledger does not say that a stop ended a turn, so that a second restart would take it for open.
+fn restarts_once(operations: &mut Vec<Operation>) {
+    let first = operations.iter().position(|operation| *operation == Operation::Restart);
+    let mut index = 0;
+    operations.retain(|operation| {
+        index += 1;
+        *operation != Operation::Restart || Some(index - 1) == first
+    });
 }
 
 fn scope() -> impl Strategy<Value = u8> + Clone {
@@ -591,6 +608,9 @@ fn form() -> BoxedStrategy<Form> {
 fn name() -> impl Strategy<Value = Name> + Clone {
     prop_oneof![
         Just(Name::Pending),
+        Just(Name::Modes),
+        Just(Name::Planning),
+        Just(Name::Recovery),
         Just(Name::Nudge),
         Just(Name::Warning),
         Just(Name::Limit),
