@@ -652,7 +652,7 @@ impl World {
 }
 
 /// Law 11: whoever was said to speak speaks, and nobody else does.
-fn agrees(rows: &[reminderd::engine::Explanation], delivery: &Delivery) -> Outcome {
+pub fn agrees(rows: &[reminderd::engine::Explanation], delivery: &Delivery) -> Outcome {
     let given: Vec<_> = delivery.record.iter().flat_map(|record| &record.entries).collect();
     for row in rows {
         let spoke = given.iter().any(|entry| match row.id.as_str() {
