@@ -772,6 +772,14 @@ fn goes_on(steps: &Vec<Step>) -> Outcome {
 
 /// Law 4: what is sent to one scope changes nothing that another is told.
 fn is_apart(steps: &Vec<Step>) -> Outcome {
+    // What is the session's comes from the root, so that no agent's absence refuses it.
+    let steps: Vec<_> = steps
+        .iter()
+        .map(|step| match step {
+            Step::Event(_, event) if is_the_sessions(event) => Step::Event(0, event.clone()),
+            step => step.clone(),
+        })
+        .collect();
     let heard = |to: &[u8], without: &dyn Fn(&Step) -> bool| -> Outcome<Vec<_>> {
         let mut stage = Stage::new();
         for step in steps.iter().filter(|step| !crosses(step) && !without(step)) {
