@@ -803,29 +803,29 @@ fn is_apart(steps: &Vec<Step>) -> Outcome {
 
 #[test]
 fn every_kind_keeps_the_laws() {
-    law("tests/laws/regressions/kinds.txt", 300, &steps(&words()), holds);
+    law("tests/laws/regressions/kinds.txt", 150, &steps(&words()), holds);
 }
 
 #[test]
 fn no_field_of_any_event_breaks_out() {
-    law("tests/laws/regressions/fields.txt", 200, &steps(&hostile()), |steps| {
+    law("tests/laws/regressions/fields.txt", 120, &steps(&hostile()), |steps| {
         Stage::run(steps).map(drop)
     });
 }
 
 #[test]
 fn every_kind_goes_on_after_a_stop() {
-    law("tests/laws/regressions/stops.txt", 150, &steps(&words()), goes_on);
+    law("tests/laws/regressions/stops.txt", 80, &steps(&words()), goes_on);
 }
 
 #[test]
 fn no_kind_crosses_scopes() {
-    law("tests/laws/regressions/apart.txt", 60, &steps(&words()), is_apart);
+    law("tests/laws/regressions/apart.txt", 32, &steps(&words()), is_apart);
 }
 
 #[test]
 fn every_kind_says_the_same_of_the_same() {
-    law("tests/laws/regressions/same.txt", 30, &steps(&words()), |steps| {
+    law("tests/laws/regressions/same.txt", 16, &steps(&words()), |steps| {
         let run = || Stage::run(steps).map(|stage| (stage.transcript, stage.ledger));
         ensure!(run()? == run()?, "two runs differ");
         Ok(())
