@@ -12,7 +12,7 @@ use reminderd::engine::{
     GoalReport, HostReport, Job, Lane, Limit, Line, Material, Mention, MentionKind, Mode,
     OfferedSkill, Opening, Ordinals, PlanReport, PlanState, PoolName, Reading, Rearm, Record,
     Retained, ScopePath, Seam, Session, SettleOutcome, Staged, Switch, Task, TaskStatus, Trigger,
-    TurnOutcome, Usage, WaitRequest, Wanted, neutralise,
+    TurnOutcome, Usage, WaitRequest, Wanted,
 };
 use serde_json::json;
 
@@ -420,10 +420,8 @@ fn is_harmless(delivery: &Delivery, limit: Limit) -> Outcome {
         Form::Block => 1,
         Form::Blocks => record.entries.len(),
     };
-    if record.entries.iter().all(|entry| neutralise(&entry.body) == entry.body) {
-        let found = tags(content);
-        ensure!(found == (expected, expected), "{found:?} tags, {expected} blocks: {content:?}");
-    }
+    let found = tags(content);
+    ensure!(found == (expected, expected), "{found:?} tags, {expected} blocks: {content:?}");
     ensure!(!record.entries.iter().any(|entry| entry.label.contains('\n')), "a label on two lines");
     ensure!(!delivery.row.as_ref().is_some_and(|row| row.contains('\n')), "a row on two lines");
     ensure!(limit.bytes.is_none_or(|most| content.len() as u64 <= most), "too long: {content:?}");
@@ -667,6 +665,7 @@ fn steps(text: &Text) -> BoxedStrategy<Vec<Step>> {
             steps.extend(rest);
             if restarts && at < steps.len() {
                 steps.insert(at, Step::Restart);
+                steps.insert(at / 2, Step::Restart);
             }
             // Each queued body is one of its own, so that it can be told apart.
             for (index, step) in steps.iter_mut().enumerate() {
@@ -742,8 +741,7 @@ fn holds(steps: &Vec<Step>) -> Outcome {
 
 /// Law 10: a session restored from its lines goes on like the one that never stopped.
 fn goes_on(steps: &Vec<Step>) -> Outcome {
-    let steps: Vec<_> = steps.iter().filter(|step| **step != Step::Restart).cloned().collect();
-    let mut stage = Stage::run(&steps)?;
+    let mut stage = Stage::run(steps)?;
     let mut restored = Stage::new();
     restored.session = stage.restored()?;
     restored.disk.clone_from(&stage.disk);

@@ -44,10 +44,8 @@ fn replays(world: &mut World, scope: u8) -> Outcome {
 
 /// Law 2: `wait; commit; wait` with nothing between gives nothing, except what counts requests.
 fn falls_silent(world: &mut World, scope: u8) -> Outcome {
-    // The return from a mode that held for one request only is told behind it, and so is what an
-    // acknowledgement without a state hides.
-    let ends_first =
-        world.model.is_overridden() && scope == 0 || world.model.is_acknowledged(scope);
+    // The return from a mode that held for one request only is told behind it.
+    let ends_first = world.model.is_overridden() && scope == 0;
     for _ in 0..1 + u8::from(ends_first) {
         world.step(&Operation::Deliver { scope, answers: silent() })?;
     }
