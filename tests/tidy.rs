@@ -77,15 +77,22 @@ const BANS: &[Ban] = &[
     Ban {
         under: "rules",
         except: &[],
-        words: &["crate::reminders", "crate::server", "crate::cli"],
+        words: &["crate::reminders", "crate::files", "crate::server", "crate::cli"],
         law: "src/rules names the engine only",
         remedy: "move what both need into src/rules or the engine",
+    },
+    Ban {
+        under: "files",
+        except: &[],
+        words: &["crate::reminders", "crate::rules", "crate::server", "crate::cli"],
+        law: "src/files names the engine only",
+        remedy: "move what both need into src/files or the engine",
     },
     Ban {
         under: "reminders",
         except: &[],
         words: &["crate::server", "crate::cli", "tokio", "std::fs", "std::time"],
-        law: "src/reminders names the engine and src/rules only",
+        law: "src/reminders names the engine, src/rules and src/files only",
         remedy: "let the server find it out, and the engine hand it over in the `View`",
     },
     Ban {
@@ -243,7 +250,10 @@ fn breaches_are_seen() {
         ("engine/scope.rs", "use anything::Else;", "imports `anything::Else;`"),
         ("engine/mod.rs", "pub use elsewhere::Else;", "imports"),
         ("rules/policy.rs", "use crate::reminders::Catalogue;", "the engine only"),
-        ("reminders/mod.rs", "use crate::server::Peer;", "src/rules only"),
+        ("reminders/mod.rs", "use crate::server::Peer;", "src/files only"),
+        ("rules/policy.rs", "use crate::files::identity;", "the engine only"),
+        ("files/read.rs", "use crate::rules::Tuning;", "the engine only"),
+        ("files/read.rs", "use reminderd_protocol::record;", "know the wire"),
         ("rules/policy.rs", "use reminderd_protocol::record;", "know the wire"),
         ("server/daemon.rs", "use tower_lsp::LspService;", "lsp.rs"),
         ("server/daemon.rs", "println!(\"x\");", "frames only"),
@@ -258,6 +268,8 @@ fn breaches_are_seen() {
         ("engine/scope.rs", "#[cfg(test)]\nmod tests { use serde_json::json; }"),
         ("server/lsp.rs", "use tower_lsp::LspService;"),
         ("cli/run.rs", "println!(\"x\");"),
+        ("reminders/mention.rs", "use crate::files::identity;"),
+        ("files/read.rs", "use std::fs::File;\nuse crate::engine::Found;"),
     ] {
         assert_eq!(broken(name, text), Vec::<String>::new(), "{name}: {text}");
     }

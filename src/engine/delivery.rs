@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Session;
 use super::event::{Limit, Profile};
-use super::ledger::Delivered;
+use super::ledger::{Delivered, History};
 use super::path::ScopePath;
 use super::policy::Ordinals;
 use super::queue::Acknowledged;
@@ -458,7 +458,9 @@ impl Session {
     /// Sorts, measures and offers: the last step of a WAIT, which opens its token.
     pub(super) fn offer(&mut self, path: &ScopePath, prepared: Preparing, at: Millis) -> Delivery {
         let Preparing { material, limit, form, mut chosen, .. } = prepared;
-        chosen.leave_out(&prepared.acknowledged);
+        if let Some(scope) = self.scopes.get(path) {
+            chosen.leave_out(&prepared.acknowledged, &scope.history);
+        }
         if !chosen.keeps_reads {
             chosen.looked_at.push(Effect::TakeReads(prepared.wait));
         }
@@ -549,7 +551,7 @@ impl Session {
             return Ok(Vec::new());
         }
         let (mut chosen, _) = self.choose(scope, self.moment(scope, Seam::Unsaid, at));
-        chosen.leave_out(&since);
+        chosen.leave_out(&since, &scope.history);
         Ok(chosen.silent)
     }
 }
@@ -734,7 +736,7 @@ fn exceeds(size: Size, limit: Limit) -> bool {
 impl Chosen {
     /// Moves what the conversation holds already, or what rides in the prompt text, out of the
     /// message; it is told by the same commit.
-    fn leave_out(&mut self, acknowledged: &[Acknowledged]) {
+    fn leave_out(&mut self, acknowledged: &[Acknowledged], history: &History) {
         let held = self.candidates.extract_if(.., |candidate| candidate.rides);
         self.silent.extend(held.map(Candidate::into_silent));
         for context in acknowledged {
@@ -749,7 +751,11 @@ impl Chosen {
                     entry_type: context.reminder.clone(),
                     key: context.key.clone(),
                     kind: context.reminder.clone(),
-                    fingerprint: context.fingerprint.clone().unwrap_or_default(),
+                    // What is silent because it is told already stays told as it was.
+                    fingerprint: context.fingerprint.clone().unwrap_or_else(|| {
+                        let told = history.told(&context.reminder, context.key.as_deref());
+                        told.held.unwrap_or_default().to_owned()
+                    }),
                     marks: Vec::new(),
                 };
                 self.silent.push((entry, vec![Effect::Take(context.serial)]));

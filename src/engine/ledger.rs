@@ -35,6 +35,8 @@ pub enum Line {
     },
     /// A request went out, and this was told with it.
     Committed(Commit),
+    /// The session was restored while turns were open: they ended then.
+    Resumed,
 }
 
 /// The effects of one commit, as data.

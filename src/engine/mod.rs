@@ -167,10 +167,14 @@ impl Session {
                     session.apply(at, &scope, event)?;
                 }
                 Line::Committed(commit) => session.absorb(commit)?,
+                Line::Resumed => drop(session.resume_cold()?),
             }
             session.lines.clear();
         }
-        session.resume_cold()?;
+        // A later restore must not take them for open again.
+        if session.resume_cold()? {
+            session.lines.push(Line::Resumed);
+        }
         Ok(session)
     }
 

@@ -311,7 +311,8 @@ fn closing_bracket(text: &str) -> Option<(usize, usize)> {
         if let Some(closing) = CLOSINGS.iter().find(|closing| text[at..].starts_with(**closing)) {
             return Some((at, closing.len()));
         }
-        if matches!(c, '<' | '\n') || at > 200 {
+        let opens = OPENINGS.iter().any(|opening| text[at..].starts_with(opening));
+        if opens || c == '\n' || at > 200 {
             return None;
         }
     }

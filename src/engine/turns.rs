@@ -51,8 +51,9 @@ impl Session {
     }
 
     /// A session that was restored: a turn that was open when its process died has ended, and its
-    /// effects may be partial. Its id may be used again.
-    pub(super) fn resume_cold(&mut self) -> Result<(), Refusal> {
+    /// effects may be partial. Its id may be used again. Says whether there was any.
+    pub(super) fn resume_cold(&mut self) -> Result<bool, Refusal> {
+        let mut any = false;
         let paths: Vec<_> = self.scopes.keys().cloned().collect();
         for path in paths {
             let scope = self.scope_mut(&path)?;
@@ -61,9 +62,10 @@ impl Session {
                 scope.used_turns.remove(&id);
                 scope.facts.recoveries += 1;
                 self.end_turn(&path, TurnOutcome::Abandoned)?;
+                any = true;
             }
         }
-        Ok(())
+        Ok(any)
     }
 
     pub(super) fn spawn(

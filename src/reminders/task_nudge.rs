@@ -10,8 +10,8 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 
 use crate::engine::{
-    Definition, Policy, Proposal, Refusal, Reminder, Span, Speech, Task, Trigger, Unit, Value,
-    View, short_name,
+    Definition, Policy, Proposal, Refusal, Reminder, ScopePath, Span, Speech, Task, Trigger, Unit,
+    Value, View, short_name,
 };
 use crate::rules::read_settings;
 
@@ -117,14 +117,21 @@ fn body(view: &View<'_>, stale: Span) -> String {
     let all = view.facts.tasks.all();
     let open: Vec<&Task> = all.iter().filter(|task| task.status.is_open()).copied().collect();
     // A blocker may be said from either side.
-    let mut blockers: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    // An id is unique for its owner only.
+    let mut blockers: BTreeMap<(&ScopePath, &str), BTreeSet<&str>> = BTreeMap::new();
+    let owned: BTreeSet<_> = open.iter().map(|task| (&task.owner, task.id.as_str())).collect();
     let ids: BTreeSet<&str> = open.iter().map(|task| task.id.as_str()).collect();
     for task in &open {
         for blocker in task.blocked_by.iter().filter(|blocker| ids.contains(blocker.as_str())) {
-            blockers.entry(&task.id).or_default().insert(blocker);
+            blockers.entry((&task.owner, &task.id)).or_default().insert(blocker);
         }
         for blocked in &task.blocks {
-            blockers.entry(blocked).or_default().insert(&task.id);
+            let own = owned.contains(&(&task.owner, blocked.as_str()));
+            let meant =
+                owned.iter().filter(|(owner, id)| id == blocked && (!own || **owner == task.owner));
+            for meant in meant {
+                blockers.entry(*meant).or_default().insert(&task.id);
+            }
         }
     }
     let (own, children): (Vec<&Task>, Vec<&Task>) =
@@ -133,11 +140,14 @@ fn body(view: &View<'_>, stale: Span) -> String {
     let mut text = format!("The task list has open work and was last written {stale} ago.\n");
     if !own.is_empty() {
         text.push_str("Your open tasks:\n");
-        own.iter().for_each(|task| row(&mut text, task, blockers.get(task.id.as_str())));
+        own.iter()
+            .for_each(|task| row(&mut text, task, blockers.get(&(&task.owner, task.id.as_str()))));
     }
     if !children.is_empty() {
         text.push_str("Open tasks of agents:\n");
-        children.iter().for_each(|task| row(&mut text, task, blockers.get(task.id.as_str())));
+        children
+            .iter()
+            .for_each(|task| row(&mut text, task, blockers.get(&(&task.owner, task.id.as_str()))));
     }
     if open.len() > ROWS_MAX {
         let _ = writeln!(text, "… and {} more open tasks.", open.len() - ROWS_MAX);

@@ -6,8 +6,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use reminderd::engine::{
-    Audience, Definition, Event, Form, HostReport, Lane, Limit, Material, Opening, PoolName,
-    Profile, ScopePath, Session, Size, Staged, Task, TaskStatus, WaitRequest,
+    Audience, Definition, Event, Findings, Form, HostReport, Lane, Limit, Material, Opening,
+    PoolName, Profile, ScopePath, Session, Size, Staged, Task, TaskStatus, WaitRequest,
 };
 use serde_json::json;
 
@@ -31,7 +31,7 @@ struct Texts {
 }
 
 /// Pieces of which tags, and what looks like them, are made; and any text at all.
-fn text() -> BoxedStrategy<String> {
+pub fn text() -> BoxedStrategy<String> {
     let pieces = prop_oneof![
         Just("<"),
         Just(">"),
@@ -126,7 +126,7 @@ fn texts() -> BoxedStrategy<Texts> {
 
 /// How many reminder tags, opening and closing, a suspicious reader finds. Tags may be spelled with
 /// other letters, scripts, spaces, escapes and brackets.
-fn tags(text: &str) -> (usize, usize) {
+pub fn tags(text: &str) -> (usize, usize) {
     let mut plain = text.to_lowercase();
     for escape in ["&lt;", "&#60;", "&#x3c;", "\\u003c", "\\x3c", "%3c", "＜", "﹤", "‹", "〈", "⟨"]
     {
@@ -135,8 +135,8 @@ fn tags(text: &str) -> (usize, usize) {
     let folded: String = plain
         .chars()
         .filter_map(|c| match c {
-            // A tag that ends in between is another, and a square bracket stands where one was.
-            '<' | '>' | '/' | '[' => Some(c),
+            // A tag that ends in between is another, and square brackets stand where some were.
+            '<' | '>' | '/' | '[' | ']' => Some(c),
             'ａ'..='ｚ' => char::from_u32(c as u32 - 'ａ' as u32 + 'a' as u32),
             'ѕ' => Some('s'),
             'у' => Some('y'),
@@ -230,7 +230,9 @@ fn harmless(texts: &Texts) -> Outcome {
         Staged::Ready(delivery) => *delivery,
         Staged::Asking { wait, .. } => {
             let answers = [("asked".to_owned(), texts.answer.clone())].into();
-            session.finish(1, &ScopePath::ROOT, wait, &answers).expect("nothing came between")
+            session
+                .finish(1, &ScopePath::ROOT, wait, &answers, &Findings::new())
+                .expect("nothing came between")
         }
     };
     let (Some(content), Some(record)) = (&delivery.content, &delivery.record) else {
@@ -258,7 +260,7 @@ fn harmless(texts: &Texts) -> Outcome {
         ("bytes", size.bytes, texts.limit.bytes),
         ("chars", size.chars, texts.limit.chars),
         ("utf16", size.utf16, texts.limit.utf16),
-        ("tokens", size.tokens, texts.limit.tokens),
+        ("tokens", size.tokens(), texts.limit.tokens),
     ] {
         ensure!(most.is_none_or(|most| size <= most), "{size} {name}, and {most:?} fit");
     }

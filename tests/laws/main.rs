@@ -9,6 +9,7 @@
 mod binary;
 mod escape;
 mod isolation;
+mod kinds;
 mod model;
 mod named;
 mod operation;

@@ -86,6 +86,8 @@ pub struct Token {
     pub turn_start: bool,
     silent: Vec<Entry>,
     acknowledgements: Vec<u64>,
+    /// The override that ends with it.
+    ends: Option<u64>,
     waiter: u64,
     at: Standing,
 }
@@ -128,6 +130,9 @@ struct Telling {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Kind {
     Pending,
+    Modes,
+    Planning,
+    Recovery,
     Nudge { requests: bool, after: u64, cooldown: u64 },
     Warning,
     Limit,
@@ -140,6 +145,8 @@ struct Member {
     kind: Kind,
     enabled: bool,
     per_turn: Option<u64>,
+    /// When it was registered.
+    since: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -163,8 +170,8 @@ struct Acknowledged {
 #[derive(Clone, Debug)]
 struct Pool {
     names: Option<u8>,
-    /// The names that the client declared told, and how many records there were then.
-    declared: Option<(u8, usize)>,
+    /// The names that the client declared told, when, and how many records there were then.
+    declared: Option<(u8, u64, usize)>,
 }
 
 #[derive(Clone, Debug)]
@@ -174,6 +181,7 @@ struct Preparing {
     entries: Vec<Entry>,
     problems: Vec<String>,
     asks: Vec<(String, bool)>,
+    ends: Option<u64>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -195,6 +203,8 @@ struct Scope {
     calls: Vec<u8>,
     pools: BTreeMap<u8, Pool>,
     facts: BTreeMap<u8, u8>,
+    /// How often its work was interrupted.
+    interrupted: u64,
     preparing: Option<Preparing>,
 }
 
@@ -228,7 +238,9 @@ pub struct Model {
     /// Every switch of the whole session, in order.
     switched: Vec<(Name, Setting)>,
     mode: Option<bool>,
-    mode_override: Option<bool>,
+    /// Set when, and whether to planning.
+    mode_override: Option<(u64, bool)>,
+    episodes: u64,
     plan_active: bool,
     tasks: Vec<Task>,
     last_write: Option<(u64, u64)>,
@@ -239,10 +251,14 @@ pub struct Model {
 impl Model {
     pub fn new(profile: Profile, late_receipts: bool) -> Self {
         let defaults = match profile {
-            Profile::Staged => vec![Kind::Pending, nudge(false)],
+            Profile::Staged => {
+                vec![Kind::Pending, Kind::Modes, Kind::Planning, nudge(false), Kind::Recovery]
+            }
             Profile::Nudge => vec![Kind::Pending, nudge(true)],
             Profile::Prompt => vec![],
         };
+        let for_agents: Vec<_> =
+            defaults.iter().filter(|kind| **kind == Kind::Recovery).copied().map(builtin).collect();
         let roster = defaults.into_iter().map(builtin).collect();
         let root = Scope { roster, ..Scope::default() };
         Self {
@@ -250,10 +266,11 @@ impl Model {
             late_receipts,
             fifo: vec![],
             scopes: vec![Some(root), None, None, None],
-            for_agents: vec![],
+            for_agents,
             switched: vec![],
             mode: None,
             mode_override: None,
+            episodes: 0,
             plan_active: false,
             tasks: vec![],
             last_write: None,
@@ -302,20 +319,38 @@ impl Model {
         let Ok(scope) = self.scope(scope) else { return vec![] };
         let may = scope.roster.iter().filter(|member| {
             let policy = member.policy();
+            let told_anew = !matches!(member.kind, Kind::Nudge { .. } | Kind::Planning);
             let spaced = match policy.trigger {
                 Trigger::Every(span) => by_requests(Some(span)),
                 _ => false,
             };
             let generator = matches!(member.kind, Kind::Registered(Form::Generator { .. }));
-            let nudge = matches!(member.kind, Kind::Nudge { .. });
             spaced
                 || by_requests(policy.cooldown)
                 || generator
-                || policy.trigger == Trigger::Always && !nudge
+                || policy.trigger == Trigger::Always && told_anew
                 // Comes up with the number of the request, whatever was told before.
                 || matches!(member.kind, Kind::Warning)
         });
         may.map(|member| member.id.clone()).collect()
+    }
+
+    fn effective_mode(&self) -> Option<bool> {
+        self.mode_override.map(|(_, planning)| planning).or(self.mode)
+    }
+
+    /// Whether a mode holds for the next request only.
+    pub fn is_overridden(&self) -> bool {
+        self.mode_override.is_some()
+    }
+
+    fn is_planning(&self) -> bool {
+        self.plan_active || self.effective_mode() == Some(true)
+    }
+
+    /// The override that ends when the request goes out.
+    fn ending_override(&self, scope: u8) -> Option<u64> {
+        self.mode_override.filter(|_| scope == 0).map(|(number, _)| number)
     }
 
     fn expire(&mut self, scope: u8, whose: impl Fn(u64) -> bool) {
@@ -437,6 +472,7 @@ impl Model {
                     kind: Kind::Registered(*form),
                     enabled: true,
                     per_turn: None,
+                    since: number,
                 };
                 if *scope == 0 {
                     let roster = &mut self.scope_mut(0)?.roster;
@@ -486,13 +522,19 @@ impl Model {
             }
             Operation::Report { scope, held } => self.report(*scope, *held)?,
             Operation::Mode { planning, overrides } => {
+                let was_planning = self.is_planning();
                 if *overrides {
-                    self.mode_override = Some(*planning);
+                    self.mode_override = Some((number, *planning));
                 } else {
                     self.mode = Some(*planning);
                 }
+                self.episodes += u64::from(self.is_planning() && !was_planning);
             }
-            Operation::Plan { active } => self.plan_active = *active,
+            Operation::Plan { active } => {
+                let was_planning = self.is_planning();
+                self.plan_active = *active;
+                self.episodes += u64::from(self.is_planning() && !was_planning);
+            }
             Operation::TaskPut { scope, task, status, owner, blocked_by } => {
                 self.scope(*scope)?;
                 let task = Task {
@@ -539,7 +581,7 @@ impl Model {
                             .or_insert(Pool { names: None, declared: None });
                         pool.names = Some(*mask);
                         if *baseline {
-                            pool.declared = Some((*mask, told));
+                            pool.declared = Some((*mask, number, told));
                         }
                     }
                 }
@@ -711,6 +753,12 @@ impl Model {
             scope.answered.clear();
             scope.calls.clear();
             scope.preparing = None;
+            // Its turn has ended, and its id may be used again.
+            if let Some((turn, _)) = scope.turn.take() {
+                scope.turns_ended += 1;
+                scope.used_turns.retain(|used| *used != turn);
+                scope.interrupted += 1;
+            }
         }
         for token in &mut self.tokens {
             if !matches!(token.fate, Fate::Committed { .. }) {
@@ -739,23 +787,21 @@ impl Model {
                 token.scope == scope_number && token.fate == Fate::Open && !token.entries.is_empty()
             });
         if awaits {
-            return Ok(Waiting::Answered(self.offer(
-                scope_number,
-                vec![],
-                vec![],
-                waiter,
-                true,
-            )?));
+            let ends = self.ending_override(scope_number);
+            let nothing = (vec![], vec![], ends);
+            return Ok(Waiting::Answered(self.offer(scope_number, nothing, waiter, true)?));
         }
         self.expire(scope_number, |_| true);
         let (entries, problems, asks) = self.capture(scope_number)?;
+        let ends = self.ending_override(scope_number);
         if asks.is_empty() {
-            let token = self.offer(scope_number, entries, problems, waiter, false)?;
+            let all = (entries, problems, ends);
+            let token = self.offer(scope_number, all, waiter, false)?;
             return Ok(Waiting::Answered(token));
         }
         self.number += 1;
         let number = self.number;
-        let preparing = Preparing { number, waiter, entries, problems, asks: asks.clone() };
+        let preparing = Preparing { number, waiter, entries, problems, asks: asks.clone(), ends };
         self.scope_mut(scope_number)?.preparing = Some(preparing);
         Ok(Waiting::Asking { wait: number, asks })
     }
@@ -772,7 +818,7 @@ impl Model {
             Some(preparing) if preparing.number == wait => {}
             _ => return Err(Refused::TokenExpired),
         }
-        let Preparing { waiter, mut entries, problems, asks, .. } =
+        let Preparing { waiter, mut entries, problems, asks, ends, .. } =
             scope.preparing.take().expect("it was just seen");
         for (generator, _) in &asks {
             if let Some(body) = answers.get(generator) {
@@ -796,7 +842,7 @@ impl Model {
                 entries.push(entry);
             }
         }
-        self.offer(scope_number, entries, problems, waiter, false)
+        self.offer(scope_number, (entries, problems, ends), waiter, false)
     }
 
     pub fn abandon(&mut self, scope: u8, wait: u64) {
@@ -823,10 +869,11 @@ impl Model {
                 Says::Nothing => {}
                 Says::Fails => problems.push(member.id.clone()),
                 Says::Asks { force } => asks.push((member.id.clone(), force)),
-                Says::Something { body, state, marks, items } => {
+                Says::Something { body, key, state, marks, items } => {
                     let is_pool = matches!(member.kind, Kind::Registered(Form::Pool { .. }));
                     if is_pool || scope.due(&member.policy(), &member.id, &state) {
                         let mut entry = spoken(member, place, body, &state);
+                        entry.key = key;
                         entry.marks = marks;
                         entry.items = items;
                         entries.push(entry);
@@ -864,14 +911,13 @@ impl Model {
                 Says::Something {
                     state: body.clone(),
                     body: Body::Exactly(body),
+                    key: None,
                     marks: vec![],
                     items,
                 }
             }
             Kind::Nudge { requests, after, .. } => {
                 let Some((turns, written)) = self.last_write else { return Says::Nothing };
-                let planning =
-                    self.plan_active || self.mode_override.or(self.mode).unwrap_or(false);
                 let mut open: Vec<_> =
                     self.tasks.iter().filter(|task| task.is_open()).cloned().collect();
                 let quiet = if requests {
@@ -879,7 +925,7 @@ impl Model {
                 } else {
                     scope.turns_ended.saturating_sub(turns)
                 };
-                if open.is_empty() || planning || quiet < after {
+                if open.is_empty() || self.is_planning() || quiet < after {
                     return Says::Nothing;
                 }
                 open.sort_by_key(|task| PATHS[usize::from(task.owner)]);
@@ -889,6 +935,51 @@ impl Model {
                 }
                 Says::something(Body::Tasks(open), "nudge")
             }
+            Kind::Modes => {
+                let Some(planning) = self.effective_mode() else { return Says::Nothing };
+                let explains = |member: &Member| member.kind == Kind::Planning && member.enabled;
+                if planning && scope.roster.iter().any(explains) {
+                    return Says::Nothing;
+                }
+                let mode = if planning { "plan" } else { "ask" };
+                let planned = scope.contract().map(|telling| telling.state.clone());
+                let planned = planned.filter(|state| state.ends_with("@mode")).unwrap_or_default();
+                Says::something(Body::Mentions(vec![mode.to_owned()]), &format!("{mode};{planned}"))
+            }
+            Kind::Planning => {
+                if !self.is_planning() {
+                    return Says::Nothing;
+                }
+                let episode = format!("#{}", self.episodes);
+                let by_mode = self.effective_mode() == Some(true);
+                let told = scope
+                    .contract()
+                    .filter(|telling| telling.state.trim_end_matches("@mode") == episode);
+                let (key, state, word) = match told {
+                    None => (
+                        "contract",
+                        format!("{episode}{}", if by_mode { "@mode" } else { "" }),
+                        "replaces",
+                    ),
+                    Some(told) if told.at.turn == standing.turn || scope.is_mid_turn() => {
+                        return Says::Nothing;
+                    }
+                    Some(_) => ("reference", format!("{episode}/{}", standing.turn), "manual"),
+                };
+                Says::Something {
+                    body: Body::Mentions(vec![word.to_owned()]),
+                    key: Some(key.to_owned()),
+                    state,
+                    marks: vec![episode],
+                    items: vec![],
+                }
+            }
+            Kind::Recovery => match scope.interrupted {
+                0 => Says::Nothing,
+                count => {
+                    Says::something(Body::Mentions(vec!["partial".to_owned()]), &count.to_string())
+                }
+            },
             Kind::Warning | Kind::Limit => {
                 let Some(cap) = scope.cap.filter(|cap| *cap > 0) else { return Says::Nothing };
                 let count = standing.request;
@@ -921,7 +1012,11 @@ impl Model {
                 let known = scope.pools.get(&pool);
                 let Some(listed) = known.and_then(|pool| pool.names) else { return Says::Nothing };
                 let declared = known.and_then(|pool| pool.declared);
-                let (start, from) = declared.unwrap_or((baseline.unwrap_or(0), 0));
+                // The latest that was given holds, whichever way it came.
+                let declared =
+                    declared.filter(|(_, at, _)| baseline.is_none() || *at > member.since);
+                let (start, from) =
+                    declared.map_or((baseline.unwrap_or(0), 0), |(names, _, from)| (names, from));
                 let (listed, mut model_knows) = (names(listed), names(start));
                 for telling in &scope.tellings {
                     if telling.reminder != member.id
@@ -957,7 +1052,7 @@ impl Model {
                     return Says::Nothing;
                 }
                 let body = Body::Exactly(lines.join("\n"));
-                Says::Something { body, state: "pool".to_owned(), marks, items: vec![] }
+                Says::Something { body, key: None, state: "pool".to_owned(), marks, items: vec![] }
             }
             Kind::Registered(Form::Generator { policy }) => {
                 let Some(Policy { trigger: Trigger::Every(Span { unit, count }), .. }) = policy
@@ -978,8 +1073,7 @@ impl Model {
     fn offer(
         &mut self,
         scope_number: u8,
-        mut entries: Vec<Entry>,
-        problems: Vec<String>,
+        (mut entries, problems, ends): (Vec<Entry>, Vec<String>, Option<u64>),
         waiter: u64,
         awaits: bool,
     ) -> Result<usize, Refused> {
@@ -990,27 +1084,7 @@ impl Model {
         if !awaits {
             for context in &scope.acknowledged {
                 acknowledgements.push(context.number);
-                let rides = |entry: &Entry| {
-                    (entry.entry_type == context.reminder || entry.kind == context.reminder)
-                        && entry.key == context.key
-                        && (context.state.is_none() || context.state.as_ref() == Some(&entry.state))
-                };
-                let (riding, rest): (Vec<_>, Vec<_>) =
-                    entries.into_iter().partition(|entry| rides(entry));
-                entries = rest;
-                if riding.is_empty() {
-                    silent.push(Entry {
-                        entry_type: context.reminder.clone(),
-                        key: context.key.clone(),
-                        kind: "",
-                        body: Body::Exactly(String::new()),
-                        state: context.state.clone().unwrap_or_default(),
-                        marks: vec![],
-                        items: vec![],
-                        forgets_answer: false,
-                        order: (0, false, 0),
-                    });
-                }
+                let riding = riding(&mut entries, context, &told(scope, context));
                 silent.extend(riding);
             }
         }
@@ -1025,10 +1099,27 @@ impl Model {
             turn_start,
             silent,
             acknowledgements,
+            ends,
             waiter,
             at,
         });
         Ok(self.tokens.len() - 1)
+    }
+
+    /// What was acknowledged since the open WAITs of a scope were answered, each with what it tells:
+    /// the next commit tells it.
+    fn acknowledged_since(&self, scope_number: u8) -> Result<Vec<(u64, Vec<Entry>)>, Refused> {
+        let scope = self.scope(scope_number)?;
+        let is_open = |token: &&Token| token.scope == scope_number && token.fate == Fate::Open;
+        let open = self.tokens.iter().filter(is_open);
+        let captured: Vec<_> = open.flat_map(|token| &token.acknowledgements).collect();
+        let (mut entries, _, _) = self.capture(scope_number)?;
+        entries.sort_by_key(|entry| entry.order);
+        let since =
+            scope.acknowledged.iter().filter(|context| !captured.contains(&&context.number));
+        Ok(since
+            .map(|context| (context.number, riding(&mut entries, context, &told(scope, context))))
+            .collect())
     }
 
     /// What of the newest WAIT fits into a limit: `sizes` says which entries do, and how many
@@ -1053,8 +1144,16 @@ impl Model {
     }
 
     pub fn commit(&mut self, token: usize, choice: Choice) -> Result<Receipt, Refused> {
-        let Token { scope, fate, entries, silent, acknowledgements, at, .. } =
-            self.tokens[token].clone();
+        let Token {
+            scope: scope_number,
+            fate,
+            entries,
+            silent,
+            mut acknowledgements,
+            at,
+            ends,
+            ..
+        } = self.tokens[token].clone();
         match fate {
             Fate::Open => {}
             Fate::Committed { record, committed, held } => {
@@ -1073,7 +1172,11 @@ impl Model {
             _ => (0..entries.len()).collect(),
         };
         let held: Vec<_> = (0..entries.len()).filter(|index| !committed.contains(index)).collect();
-        let scope = self.scope_mut(scope)?;
+        let since = self.acknowledged_since(scope_number)?;
+        acknowledgements.extend(since.iter().map(|(number, _)| *number));
+        let since: Vec<_> = since.into_iter().flat_map(|(_, riding)| riding).collect();
+        self.mode_override = self.mode_override.filter(|(number, _)| ends != Some(*number));
+        let scope = self.scope_mut(scope_number)?;
         scope.requests += 1;
         if let Some((_, in_turn)) = &mut scope.turn {
             if *in_turn == 0 {
@@ -1082,8 +1185,11 @@ impl Model {
             *in_turn += 1;
         }
         scope.acknowledged.retain(|context| !acknowledgements.contains(&context.number));
-        let told: Vec<_> =
-            silent.iter().chain(committed.iter().map(|index| &entries[*index])).collect();
+        let told: Vec<_> = silent
+            .iter()
+            .chain(&since)
+            .chain(committed.iter().map(|index| &entries[*index]))
+            .collect();
         let record = scope.records.len();
         let mut items_told = vec![];
         for entry in &told {
@@ -1123,16 +1229,58 @@ impl Model {
     }
 }
 
+/// The state of what an acknowledgement means that history holds.
+fn told(scope: &Scope, context: &Acknowledged) -> String {
+    let held = scope.tellings.iter().rev().find(|telling| {
+        telling.reminder == context.reminder
+            && telling.key == context.key
+            && scope.records[telling.record].is_none()
+    });
+    held.map_or_else(String::new, |telling| telling.state.clone())
+}
+
+/// Takes out what rides in the prompt text; where nothing does, the acknowledgement stands for itself.
+fn riding(entries: &mut Vec<Entry>, context: &Acknowledged, told: &str) -> Vec<Entry> {
+    let rides = |entry: &mut Entry| {
+        (entry.entry_type == context.reminder || entry.kind == context.reminder)
+            && entry.key == context.key
+            && (context.state.is_none() || context.state.as_ref() == Some(&entry.state))
+    };
+    let riding: Vec<_> = entries.extract_if(.., rides).collect();
+    if !riding.is_empty() {
+        return riding;
+    }
+    vec![Entry {
+        entry_type: context.reminder.clone(),
+        key: context.key.clone(),
+        kind: "",
+        body: Body::Exactly(String::new()),
+        state: context.state.clone().unwrap_or_else(|| told.to_owned()),
+        marks: vec![],
+        items: vec![],
+        forgets_answer: false,
+        order: (0, false, 0),
+    }]
+}
+
 enum Says {
     Nothing,
     Fails,
-    Asks { force: bool },
-    Something { body: Body, state: String, marks: Vec<String>, items: Vec<(u64, String)> },
+    Asks {
+        force: bool,
+    },
+    Something {
+        body: Body,
+        key: Option<String>,
+        state: String,
+        marks: Vec<String>,
+        items: Vec<(u64, String)>,
+    },
 }
 
 impl Says {
     fn something(body: Body, state: &str) -> Self {
-        Self::Something { body, state: state.to_owned(), marks: vec![], items: vec![] }
+        Self::Something { body, key: None, state: state.to_owned(), marks: vec![], items: vec![] }
     }
 }
 
@@ -1144,6 +1292,20 @@ impl Scope {
             request: self.requests + 1,
             prompt: if begun { self.prompts } else { self.prompts + 1 },
         }
+    }
+
+    fn is_mid_turn(&self) -> bool {
+        self.turn.as_ref().is_some_and(|(_, committed)| *committed > 0)
+    }
+
+    /// The newest telling of a planning contract that was not removed from the conversation: what a
+    /// compaction summarised counts.
+    fn contract(&self) -> Option<&Telling> {
+        self.tellings.iter().rev().find(|telling| {
+            telling.reminder == "plan-mode"
+                && telling.key.as_deref() == Some("contract")
+                && self.records[telling.record] != Some(Lost::Removed)
+        })
     }
 
     fn tellings_of(&self, reminder: &str) -> Vec<&Telling> {
@@ -1197,7 +1359,9 @@ impl Scope {
 impl Member {
     fn policy(&self) -> Policy {
         let mut policy = match self.kind {
-            Kind::Pending | Kind::Limit => Policy::plain(Trigger::Always),
+            Kind::Pending | Kind::Limit | Kind::Planning => Policy::plain(Trigger::Always),
+            Kind::Modes => Policy::plain(Trigger::OnChange),
+            Kind::Recovery => Policy { never_rearmed: true, ..Policy::plain(Trigger::OnChange) },
             Kind::Nudge { requests, cooldown, .. } => {
                 let unit = if requests { Unit::Requests } else { Unit::Turns };
                 Policy {
@@ -1239,12 +1403,15 @@ fn nudge(requests: bool) -> Kind {
 fn builtin(kind: Kind) -> Member {
     let id = match kind {
         Kind::Pending => "pending-events",
+        Kind::Modes => "mode-constraints",
+        Kind::Planning => "plan-mode",
+        Kind::Recovery => "recovery",
         Kind::Nudge { .. } => "task-nudge",
         Kind::Warning => "max-requests-warning",
         Kind::Limit => "max-requests-limit",
         Kind::Registered(_) => unreachable!("registered ones have names of their own"),
     };
-    Member { id: id.to_owned(), kind, enabled: true, per_turn: None }
+    Member { id: id.to_owned(), kind, enabled: true, per_turn: None, since: 0 }
 }
 
 /// Replaces a member in its place or adds it; one that is not for this roster leaves it.
@@ -1275,14 +1442,17 @@ fn switch_in(
     if known {
         return Ok(());
     }
-    let (kind, for_root) = match name {
-        Name::Pending => (Kind::Pending, true),
-        Name::Nudge => (nudge(false), true),
-        Name::Warning => (Kind::Warning, false),
-        Name::Limit => (Kind::Limit, false),
+    let (kind, fits) = match name {
+        Name::Pending => (Kind::Pending, is_root),
+        Name::Modes => (Kind::Modes, is_root),
+        Name::Planning => (Kind::Planning, is_root),
+        Name::Recovery => (Kind::Recovery, true),
+        Name::Nudge => (nudge(false), is_root),
+        Name::Warning => (Kind::Warning, !is_root),
+        Name::Limit => (Kind::Limit, !is_root),
         Name::Registered(_) => return Err(Refused::InvalidParams),
     };
-    if setting != Setting::Off && for_root == is_root {
+    if setting != Setting::Off && fits {
         let mut member = builtin(kind);
         member.set(setting);
         roster.push(member);
@@ -1293,6 +1463,9 @@ fn switch_in(
 fn spoken(member: &Member, place: usize, body: Body, state: &str) -> Entry {
     let (kind, lane) = match member.kind {
         Kind::Pending => ("pending-events", 2),
+        Kind::Modes => ("mode-constraints", 2),
+        Kind::Planning => ("plan-mode", 2),
+        Kind::Recovery => ("recovery", 2),
         Kind::Nudge { .. } => ("task-nudge", 2),
         Kind::Warning => ("max-requests-warning", 2),
         Kind::Limit => ("max-requests-limit", 2),

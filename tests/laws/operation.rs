@@ -181,7 +181,10 @@ impl Form {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Name {
     Pending,
+    Modes,
+    Planning,
     Nudge,
+    Recovery,
     Warning,
     Limit,
     Registered(u8),
@@ -191,6 +194,9 @@ impl Name {
     pub fn text(self) -> String {
         match self {
             Self::Pending => "pending-events".to_owned(),
+            Self::Modes => "mode-constraints".to_owned(),
+            Self::Planning => "plan-mode".to_owned(),
+            Self::Recovery => "recovery".to_owned(),
             Self::Nudge => "task-nudge".to_owned(),
             Self::Warning => "max-requests-warning".to_owned(),
             Self::Limit => "max-requests-limit".to_owned(),
@@ -591,6 +597,9 @@ fn form() -> BoxedStrategy<Form> {
 fn name() -> impl Strategy<Value = Name> + Clone {
     prop_oneof![
         Just(Name::Pending),
+        Just(Name::Modes),
+        Just(Name::Planning),
+        Just(Name::Recovery),
         Just(Name::Nudge),
         Just(Name::Warning),
         Just(Name::Limit),

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use reminderd::engine::{
-    Delivery, Material, Opening, Profile, Record, ScopePath, Session, Staged, WaitRequest,
+    Delivery, Event, Findings, Material, Opening, Profile, Record, ScopePath, Session, Staged,
+    WaitRequest,
 };
 
 use proptest::prelude::Strategy as _;
@@ -20,21 +21,24 @@ fn next_wait(session: &mut Session, scope: &ScopePath) -> Outcome<Delivery> {
     let staged = session.stage(1, &request, material).map_err(|refusal| refusal.to_string())?;
     match staged {
         Staged::Ready(delivery) => Ok(*delivery),
-        Staged::Asking { wait, asks } => {
+        Staged::Asking { wait, asks, .. } => {
             let answers: BTreeMap<_, _> = asks
                 .into_iter()
                 .map(|ask| (ask.generator, format!("force {}", ask.force)))
                 .collect();
-            session.finish(1, scope, wait, &answers).map_err(|refusal| refusal.to_string())
+            session
+                .finish(1, scope, wait, &answers, &Findings::new())
+                .map_err(|refusal| refusal.to_string())
         }
     }
 }
 
-/// What a delivery tells, without what does not outlive a process: the FIFO.
+/// What a delivery tells, without what a stop makes due, and what does not outlive a process: the
+/// FIFO.
 fn durable(delivery: &Delivery) -> Vec<(String, Option<String>, String, Vec<String>)> {
     let entries = delivery.record.iter().flat_map(|record| &record.entries);
     entries
-        .filter(|entry| entry.kind != "pending-events")
+        .filter(|entry| !matches!(entry.kind.as_str(), "pending-events" | "recovery"))
         .map(|entry| {
             (entry.entry_type.clone(), entry.key.clone(), entry.body.clone(), entry.marks.clone())
         })
@@ -59,17 +63,22 @@ fn survives(record: &Record) -> Outcome {
 fn goes_on(script: &Script) -> Outcome {
     let mut world = World::run(script)?;
     world.told().try_for_each(survives)?;
-    // A new turn leaves behind what is a turn's own.
-    let mut ready = vec![];
     for scope in 0..4 {
-        if world.make_ready(scope)? {
-            world.step(&Operation::BeginTurn { scope, used: false })?;
-            ready.push(scope);
+        for call in world.model.open_calls(scope) {
+            world.step(&Operation::EndCall { scope, call })?;
         }
     }
     let mut restored = world.restored()?;
-    for scope in ready {
+    for scope in (0..4).filter(|scope| world.model.exists(*scope)) {
+        if world.model.is_settled(scope) {
+            continue;
+        }
         let scope = path(scope);
+        // A new turn leaves behind what is a turn's own.
+        for session in [&mut world.session, &mut restored] {
+            let begun = Event::TurnBegan { turn: "the next".to_owned() };
+            session.apply(1, &scope, begun).map_err(|refusal| refusal.to_string())?;
+        }
         let known = |session: &Session| {
             let scope = session.scope(&scope).expect("it is there");
             let records = scope.history.records().iter();

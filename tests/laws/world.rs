@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use reminderd::engine::{
-    Delivery, Event, HostReport, Kit, Lane, Limit, Line, Material, Mode, Opening, PlanReport,
-    PlanState, PoolName, Profile, Record, Retained, Serial, Session, SettleOutcome, Staged, Switch,
-    Switches, Task, TaskStatus, TurnOutcome, WaitRequest,
+    Delivery, Event, Findings, HostReport, Kit, Lane, Limit, Line, Material, Mode, Opening,
+    PlanReport, PlanState, PoolName, Profile, Record, Retained, Serial, Session, SettleOutcome,
+    Staged, Switch, Switches, Task, TaskStatus, TurnOutcome, WaitRequest,
 };
 use reminderd::reminders::Catalogue;
 
@@ -275,6 +275,7 @@ impl World {
             }
             Operation::Reset { .. } => Event::Reset,
             Operation::Compact { scope, retained } => Event::Compacted {
+                native: false,
                 retained: match retained {
                     Choice::All => Retained::All,
                     Choice::None => Retained::None,
@@ -385,7 +386,7 @@ impl World {
         limit: Option<u64>,
         answers: Option<&Answers>,
     ) -> Outcome<Option<(usize, Delivery)>> {
-        let rows = self.session.explain(self.now, &path(scope));
+        let rows = self.session.explain(self.now, &path(scope), &Findings::new());
         let number = self.model.tokens.len();
         let request = WaitRequest {
             scope: path(scope),
@@ -393,6 +394,7 @@ impl World {
             history: held.map(|held| self.record_ids(scope, held)),
             limit: Limit { bytes: limit, ..Limit::default() },
             waiter,
+            ..WaitRequest::default()
         };
         // Randomness is never used twice, whatever becomes of the WAIT.
         let material =
@@ -407,7 +409,7 @@ impl World {
             }
             (Ok(Staged::Ready(delivery)), Ok(Waiting::Answered(number))) => (*delivery, number),
             (
-                Ok(Staged::Asking { wait: serial, asks }),
+                Ok(Staged::Asking { wait: serial, asks, .. }),
                 Ok(Waiting::Asking { wait, asks: expected }),
             ) => {
                 let asks: Vec<_> = asks.into_iter().map(|ask| (ask.generator, ask.force)).collect();
@@ -453,7 +455,7 @@ impl World {
             .enumerate()
             .filter_map(|(id, text)| Some((format!("r{id}"), format!("text {}", (*text)?))))
             .collect();
-        let given = self.session.finish(self.now, &path(scope), serial, &answers);
+        let given = self.session.finish(self.now, &path(scope), serial, &answers, &Findings::new());
         match (given, self.model.finish(scope, wait, &answers)) {
             (Ok(delivery), Ok(number)) => Ok(Some((delivery, number))),
             (Err(given), Err(expected)) if given.kind == expected => Ok(None),
@@ -650,7 +652,7 @@ impl World {
 }
 
 /// Law 11: whoever was said to speak speaks, and nobody else does.
-fn agrees(rows: &[reminderd::engine::Explanation], delivery: &Delivery) -> Outcome {
+pub fn agrees(rows: &[reminderd::engine::Explanation], delivery: &Delivery) -> Outcome {
     let given: Vec<_> = delivery.record.iter().flat_map(|record| &record.entries).collect();
     for row in rows {
         let spoke = given.iter().any(|entry| match row.id.as_str() {
