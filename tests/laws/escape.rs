@@ -7,7 +7,7 @@ use proptest::option;
 use proptest::prelude::*;
 use reminderd::engine::{
     Audience, Definition, Event, Findings, Form, HostReport, Lane, Limit, Material, Opening,
-    PoolName, Profile, ScopePath, Session, Size, Staged, Task, TaskStatus, WaitRequest, neutralise,
+    PoolName, Profile, ScopePath, Session, Size, Staged, Task, TaskStatus, WaitRequest,
 };
 use serde_json::json;
 
@@ -165,6 +165,7 @@ fn register(id: &str, kind: &str, settings: serde_json::Value) -> Event {
     })
 }
 
+#[expect(clippy::too_many_lines, reason = "one statement a field")]
 fn harmless(texts: &Texts) -> Outcome {
     let mut session = Session::new(kit(), "s");
     let host = HostReport { plain: Some(texts.plain), ..HostReport::default() };
@@ -243,10 +244,6 @@ fn harmless(texts: &Texts) -> Outcome {
         Form::Block => 1,
         Form::Blocks => record.entries.len(),
     };
-    // What a second look would still change is known.
-    if record.entries.iter().any(|entry| neutralise(&entry.body) != entry.body) {
-        return Ok(());
-    }
     let found = tags(content);
     ensure!(found == (expected, expected), "{found:?} tags, {expected} blocks: {content:?}");
     for entry in &record.entries {

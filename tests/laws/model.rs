@@ -339,11 +339,6 @@ impl Model {
         self.mode_override.map(|(_, planning)| planning).or(self.mode)
     }
 
-    /// Whether something rides in the prompt text.
-    pub fn is_acknowledged(&self, scope: u8) -> bool {
-        self.scope(scope).is_ok_and(|scope| !scope.acknowledged.is_empty())
-    }
-
     /// Whether a mode holds for the next request only.
     pub fn is_overridden(&self) -> bool {
         self.mode_override.is_some()
@@ -938,12 +933,6 @@ impl Model {
                 for task in &mut open {
                     task.blocked_by.retain(|blocker| ids.contains(blocker));
                 }
-                // Tasks of one id share their blockers, whosever they are.
-                let all = open.clone();
-                for task in &mut open {
-                    let same = all.iter().filter(|other| other.id == task.id);
-                    task.blocked_by = same.flat_map(|other| other.blocked_by.clone()).collect();
-                }
                 Says::something(Body::Tasks(open), "nudge")
             }
             Kind::Modes => {
@@ -1095,7 +1084,7 @@ impl Model {
         if !awaits {
             for context in &scope.acknowledged {
                 acknowledgements.push(context.number);
-                let riding = riding(&mut entries, context);
+                let riding = riding(&mut entries, context, &told(scope, context));
                 silent.extend(riding);
             }
         }
@@ -1128,7 +1117,9 @@ impl Model {
         entries.sort_by_key(|entry| entry.order);
         let since =
             scope.acknowledged.iter().filter(|context| !captured.contains(&&context.number));
-        Ok(since.map(|context| (context.number, riding(&mut entries, context))).collect())
+        Ok(since
+            .map(|context| (context.number, riding(&mut entries, context, &told(scope, context))))
+            .collect())
     }
 
     /// What of the newest WAIT fits into a limit: `sizes` says which entries do, and how many
@@ -1238,8 +1229,18 @@ impl Model {
     }
 }
 
+/// The state of what an acknowledgement means that history holds.
+fn told(scope: &Scope, context: &Acknowledged) -> String {
+    let held = scope.tellings.iter().rev().find(|telling| {
+        telling.reminder == context.reminder
+            && telling.key == context.key
+            && scope.records[telling.record].is_none()
+    });
+    held.map_or_else(String::new, |telling| telling.state.clone())
+}
+
 /// Takes out what rides in the prompt text; where nothing does, the acknowledgement stands for itself.
-fn riding(entries: &mut Vec<Entry>, context: &Acknowledged) -> Vec<Entry> {
+fn riding(entries: &mut Vec<Entry>, context: &Acknowledged, told: &str) -> Vec<Entry> {
     let rides = |entry: &mut Entry| {
         (entry.entry_type == context.reminder || entry.kind == context.reminder)
             && entry.key == context.key
@@ -1254,7 +1255,7 @@ fn riding(entries: &mut Vec<Entry>, context: &Acknowledged) -> Vec<Entry> {
         key: context.key.clone(),
         kind: "",
         body: Body::Exactly(String::new()),
-        state: context.state.clone().unwrap_or_default(),
+        state: context.state.clone().unwrap_or_else(|| told.to_owned()),
         marks: vec![],
         items: vec![],
         forgets_answer: false,

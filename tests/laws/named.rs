@@ -182,3 +182,61 @@ fn a_look_alike_bracket_behind_another_is_made_harmless() {
         assert_eq!(content(Form::Plain, [text]), once);
     }
 }
+
+/// The ledger did not say that a stop had ended a turn: a second restart took the turn for open, so
+/// that the second stop's recovery was taken for the first one's.
+#[test]
+fn a_second_stop_makes_another_recovery_due() {
+    agrees(vec![BEGIN, Operation::Restart, BEGIN, deliver(0), Operation::Restart]);
+}
+
+/// And a session that had used the id of that turn again could not be restored any more.
+#[test]
+fn an_id_used_again_after_a_stop_can_be_restored() {
+    agrees(vec![
+        BEGIN,
+        Operation::Restart,
+        Operation::BeginTurn { scope: 0, used: true },
+        Operation::Restart,
+    ]);
+}
+
+/// A task of another owner with the same id lent its blockers.
+#[test]
+fn blockers_are_those_of_the_owners_task() {
+    let put = |scope, blocked_by| Operation::TaskPut {
+        scope,
+        task: 0,
+        status: 0,
+        owner: None,
+        blocked_by,
+    };
+    let stale = Setting::Stale { requests: true, after: 1, cooldown: 1 };
+    agrees(vec![
+        Operation::Configure { scope: 0, name: Name::Nudge, setting: stale },
+        Operation::Spawn { agent: 1, cap: None, switch: None },
+        put(0, None),
+        put(1, Some(0)),
+        BEGIN,
+        deliver(0),
+        deliver(0),
+    ]);
+}
+
+/// An acknowledgement, without a state, of what was told already made it tell itself again.
+#[test]
+fn an_acknowledgement_of_what_is_told_changes_nothing() {
+    agrees(vec![
+        Operation::Mode { planning: false, overrides: false },
+        BEGIN,
+        deliver(0),
+        Operation::Acknowledge { scope: 0, name: Name::Modes, key: None, text: None },
+    ]);
+}
+
+/// A look-alike bracket inside a look-alike tag opened another, which was left.
+#[test]
+fn a_tag_inside_a_tag_is_made_harmless() {
+    let once = neutralise("%3Csystem-reminder&#60;system-reminder›").into_owned();
+    assert_eq!(neutralise(&once), once);
+}

@@ -526,20 +526,9 @@ pub fn script(most: usize) -> impl Strategy<Value = Script> {
                 operations.push(Operation::BeginTurn { scope: 1, used: false });
             }
             operations.extend(rest);
-            restarts_once(&mut operations);
             Script { profile, late_receipts, operations }
         },
     )
-}
-
-/// A ledger does not say that a stop ended a turn, so that a second restart would take it for open.
-fn restarts_once(operations: &mut Vec<Operation>) {
-    let first = operations.iter().position(|operation| *operation == Operation::Restart);
-    let mut index = 0;
-    operations.retain(|operation| {
-        index += 1;
-        *operation != Operation::Restart || Some(index - 1) == first
-    });
 }
 
 fn scope() -> impl Strategy<Value = u8> + Clone {

@@ -61,10 +61,7 @@ fn survives(record: &Record) -> Outcome {
 
 /// Rebuilt from its ledger.
 fn goes_on(script: &Script) -> Outcome {
-    // To restore is to restart.
-    let mut script = script.clone();
-    script.operations.retain(|operation| *operation != Operation::Restart);
-    let mut world = World::run(&script)?;
+    let mut world = World::run(script)?;
     world.told().try_for_each(survives)?;
     for scope in 0..4 {
         for call in world.model.open_calls(scope) {

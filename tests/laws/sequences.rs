@@ -44,11 +44,9 @@ fn replays(world: &mut World, scope: u8) -> Outcome {
 
 /// Law 2: `wait; commit; wait` with nothing between gives nothing, except what counts requests.
 fn falls_silent(world: &mut World, scope: u8) -> Outcome {
-    // The return from a mode that held for one request only is told behind it, and so is what an
-    // acknowledgement without a state hides.
-    let ends_first =
-        world.model.is_overridden() && scope == 0 || world.model.is_acknowledged(scope);
-    for _ in 0..1 + u8::from(ends_first) {
+    // The return from a mode that held for one request only is told behind it.
+    let ends_first = world.model.is_overridden() && scope == 0;
+    for _ in 0..=u8::from(ends_first) {
         world.step(&Operation::Deliver { scope, answers: silent() })?;
     }
     let Some((token, again)) = world.wait(scope, None, 1, None, Some(&silent()))? else {
