@@ -46,7 +46,7 @@ fn replays(world: &mut World, scope: u8) -> Outcome {
 fn falls_silent(world: &mut World, scope: u8) -> Outcome {
     // The return from a mode that held for one request only is told behind it.
     let ends_first = world.model.is_overridden() && scope == 0;
-    for _ in 0..1 + u8::from(ends_first) {
+    for _ in 0..=u8::from(ends_first) {
         world.step(&Operation::Deliver { scope, answers: silent() })?;
     }
     let Some((token, again)) = world.wait(scope, None, 1, None, Some(&silent()))? else {

@@ -53,6 +53,11 @@ pub struct World {
     pub deliveries: Vec<(u8, String)>,
     /// Each token's entry ids, in order.
     entry_ids: Vec<Vec<String>>,
+    /// The tokens themselves, by the model's numbers: a WAIT whose generators think gets its number
+    /// only when it is answered.
+    names: Vec<String>,
+    /// How much randomness was given.
+    given: usize,
     /// The record of each committed token.
     committed: BTreeMap<usize, Option<Record>>,
     thinking: [Option<(Serial, u64)>; 4],
@@ -71,6 +76,8 @@ impl World {
             records: Default::default(),
             deliveries: vec![],
             entry_ids: vec![],
+            names: vec![],
+            given: 0,
             committed: BTreeMap::new(),
             thinking: [None; 4],
             turns: 0,
@@ -387,7 +394,8 @@ impl World {
         answers: Option<&Answers>,
     ) -> Outcome<Option<(usize, Delivery)>> {
         let rows = self.session.explain(self.now, &path(scope), &Findings::new());
-        let number = self.model.tokens.len();
+        let given = self.given;
+        self.given += 1;
         let request = WaitRequest {
             scope: path(scope),
             turn: None,
@@ -398,7 +406,7 @@ impl World {
         };
         // Randomness is never used twice, whatever becomes of the WAIT.
         let material =
-            Material { token: format!("token {number}"), record: format!("record {number}") };
+            Material { token: format!("token {given}"), record: format!("record {given}") };
         let expected = self.model.wait(scope, held, waiter);
         let given = self.session.stage(self.now, &request, material);
         let (delivery, number) = match (given, expected) {
@@ -438,6 +446,7 @@ impl World {
         }
         let entries = delivery.record.iter().flat_map(|record| &record.entries);
         self.entry_ids.push(entries.map(|entry| entry.id.clone()).collect());
+        self.names.push(delivery.token.clone());
         ensure!(self.entry_ids.len() == number + 1, "tokens are counted apart");
         Ok(Some((number, delivery)))
     }
@@ -472,6 +481,7 @@ impl World {
             self.compare(&delivery, number)?;
             let entries = delivery.record.iter().flat_map(|record| &record.entries);
             self.entry_ids.push(entries.map(|entry| entry.id.clone()).collect());
+            self.names.push(delivery.token.clone());
         }
         Ok(())
     }
@@ -579,7 +589,7 @@ impl World {
             }
             Choice::Unknown => Some(vec!["no such entry".to_owned()]),
         };
-        let name = format!("token {token}");
+        let name = self.names[token].clone();
         let given = self.session.commit(self.now, &name, named.as_deref(), None);
         let expected = self.model.commit(token, choice);
         self.note("committed", &given);
@@ -616,7 +626,7 @@ impl World {
     }
 
     pub fn release(&mut self, token: usize) -> Outcome {
-        let given = self.session.release(&format!("token {token}"));
+        let given = self.session.release(&self.names[token]);
         let expected = self.model.release(token);
         self.note("released", &given);
         let given = given.map_err(|refusal| refusal.kind);
