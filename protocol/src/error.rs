@@ -118,7 +118,7 @@ impl ErrorObject {
     /// An error of a kind. `data.kind` is its name, and `data.hint` the next step: what stands in
     /// the message behind its last `: `, or in brackets at its end.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        let message = message.into();
+        let message = shortened(message.into());
         let mut data = json!({ "kind": kind.name() });
         if let Some(hint) = hint(&message) {
             data["hint"] = hint.into();
@@ -131,10 +131,29 @@ impl ErrorObject {
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         let data = self.data.get_or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(members) = data {
-            members.insert(name.to_owned(), value.into());
+            let value = match value.into() {
+                Value::String(text) => Value::String(shortened(text)),
+                value => value,
+            };
+            members.insert(name.to_owned(), value);
         }
         self
     }
+}
+
+/// Characters that a text of an error keeps at each end. It may quote names of any length.
+const ENDS_CHARS: usize = 1_000;
+
+/// A text without the middle of what is too long to be read; its reason and next step stand at the
+/// ends.
+fn shortened(text: String) -> String {
+    let count = text.chars().count();
+    let Some(more) = count.checked_sub(2 * ENDS_CHARS).filter(|more| *more > 0) else {
+        return text;
+    };
+    let begin: String = text.chars().take(ENDS_CHARS).collect();
+    let end: String = text.chars().skip(ENDS_CHARS + more).collect();
+    format!("{begin}… (+{more} characters) …{end}")
 }
 
 /// The next step that a message names.
@@ -161,5 +180,17 @@ mod tests {
             assert_eq!(data["kind"], "noTurn");
         }
         assert_eq!(hint("no such method"), None);
+    }
+
+    #[test]
+    fn a_name_of_any_length_is_quoted_short() {
+        let name = "n".repeat(1 << 20);
+        let message = format!("turn {name:?} is not open: send turn/begin first");
+        let error = ErrorObject::new(ErrorKind::NoTurn, message).with("turn", name);
+        assert!(error.message.starts_with("turn \"nnn"));
+        assert!(error.message.ends_with("nnn\" is not open: send turn/begin first"));
+        let data = error.data.expect("data");
+        assert_eq!(data["hint"], "send turn/begin first");
+        assert!(error.message.chars().count() < 2_100 && data.to_string().chars().count() < 2_300);
     }
 }

@@ -241,15 +241,16 @@ pub fn neutralise(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// What stands for `<`: the sign, its look-alikes, and the ways to escape it.
+/// What stands for `<`: the sign, its look-alikes, and the ways to escape it; entities, which have
+/// more spellings, are [`entity`]'s.
 const OPENINGS: &[&str] = &[
-    "<", "＜", "﹤", "‹", "〈", "⟨", "〈", "&lt;", "&LT;", "&#60;", "&#x3c;", "&#x3C;", "\\u003c",
-    "\\u003C", "\\x3c", "\\x3C", "%3c", "%3C",
+    "<", "＜", "﹤", "‹", "〈", "⟨", "〈", "❮", "\\u003c", "\\u003C", "\\u{3c}", "\\u{3C}",
+    "\\x3c", "\\x3C", "%3c", "%3C", "%253c", "%253C",
 ];
 /// The same for `>`.
 const CLOSINGS: &[&str] = &[
-    ">", "＞", "﹥", "›", "〉", "⟩", "〉", "&gt;", "&GT;", "&#62;", "&#x3e;", "&#x3E;", "\\u003e",
-    "\\u003E", "\\x3e", "\\x3E", "%3e", "%3E",
+    ">", "＞", "﹥", "›", "〉", "⟩", "〉", "❯", "\\u003e", "\\u003E", "\\u{3e}", "\\u{3E}",
+    "\\x3e", "\\x3E", "%3e", "%3E", "%253e", "%253E",
 ];
 
 /// The first bytes of [`OPENINGS`], as a table: most text is looked at byte by byte.
@@ -260,8 +261,44 @@ const STARTS: [bool; 256] = {
         starts[OPENINGS[index].as_bytes()[0] as usize] = true;
         index += 1;
     }
+    starts[b'&' as usize] = true;
     starts
 };
+
+/// How long the opening bracket is that the text begins with.
+fn opening(text: &[u8]) -> Option<usize> {
+    let sign = OPENINGS.iter().find(|sign| text.starts_with(sign.as_bytes()));
+    sign.map(|sign| sign.len()).or_else(|| entity(text, *b"lt", *b"60", *b"3c"))
+}
+
+/// The same for a closing one.
+fn closing(text: &[u8]) -> Option<usize> {
+    let sign = CLOSINGS.iter().find(|sign| text.starts_with(sign.as_bytes()));
+    sign.map(|sign| sign.len()).or_else(|| entity(text, *b"gt", *b"62", *b"3e"))
+}
+
+/// How long the character entity is that the text begins with, if it is the one of this name or
+/// code: in any case, with leading zeros, escaped again, with or without its semicolon.
+fn entity(text: &[u8], name: [u8; 2], decimal: [u8; 2], hexadecimal: [u8; 2]) -> Option<usize> {
+    let mut rest = text.strip_prefix(b"&")?;
+    while let Some(escaped) = rest.strip_prefix(b"amp;") {
+        rest = escaped;
+    }
+    let code = match rest.strip_prefix(b"#") {
+        None => name,
+        Some(number) => {
+            let digits = number.strip_prefix(b"x").or_else(|| number.strip_prefix(b"X"));
+            rest = digits.unwrap_or(number);
+            while let Some(shorter) = rest.strip_prefix(b"0") {
+                rest = shorter;
+            }
+            if digits.is_some() { hexadecimal } else { decimal }
+        }
+    };
+    let (found, rest) = rest.split_at_checked(2)?;
+    let rest = rest.strip_prefix(b";").unwrap_or(rest);
+    found.eq_ignore_ascii_case(&code).then(|| text.len() - rest.len())
+}
 
 /// Where the next opening bracket at or behind `from` stands, and how long it is.
 fn next_opening(text: &str, from: usize) -> Option<(usize, usize)> {
@@ -271,8 +308,8 @@ fn next_opening(text: &str, from: usize) -> Option<(usize, usize)> {
     let mut at = from;
     while let Some(offset) = bytes[at..].iter().position(starts) {
         at += offset;
-        if let Some(opening) = OPENINGS.iter().find(|o| bytes[at..].starts_with(o.as_bytes())) {
-            return Some((at, opening.len()));
+        if let Some(length) = opening(&bytes[at..]) {
+            return Some((at, length));
         }
         at += 1;
     }
@@ -288,7 +325,7 @@ fn tag_letters_end(text: &str) -> Option<usize> {
     let mut begun = false;
     for (at, c) in text.char_indices() {
         // Of several brackets in a row the last one opens the tag, whatever they look like.
-        let opens = !begun && OPENINGS.iter().any(|opening| text[at..].starts_with(opening));
+        let opens = !begun && opening(&text.as_bytes()[at..]).is_some();
         if opens || matches!(c, '<' | '>' | '[') {
             return None;
         }
@@ -308,8 +345,8 @@ fn tag_letters_end(text: &str) -> Option<usize> {
 /// The closing bracket of the tag whose letters just ended, if it stands in the same line.
 fn closing_bracket(text: &str) -> Option<(usize, usize)> {
     for (at, c) in text.char_indices() {
-        if let Some(closing) = CLOSINGS.iter().find(|closing| text[at..].starts_with(**closing)) {
-            return Some((at, closing.len()));
+        if let Some(length) = closing(&text.as_bytes()[at..]) {
+            return Some((at, length));
         }
         let opens = OPENINGS.iter().any(|opening| text[at..].starts_with(opening));
         if opens || c == '\n' || at > 200 {
@@ -318,6 +355,19 @@ fn closing_bracket(text: &str) -> Option<(usize, usize)> {
     }
     None
 }
+
+/// Letters with marks, and raised, lowered and script ones, by what they are compatible with.
+const COMPATIBLE: &[(u8, &str)] = &[
+    (b's', "ŚśŜŝŞşŠšȘșˢṠṡṢṣṤṥṦṧṨṩẛₛ"),
+    (b'y', "ÝýÿŶŷŸȲȳʸẎẏẙỲỳỴỵỶỷỸỹ"),
+    (b't', "ŢţŤťȚțᵀᵗṪṫṬṭṮṯṰṱẗₜ"),
+    (b'e', "ÈÉÊËĒēĔĕĖėĘęĚěȄȅȆȇȨȩᴱᵉḔḕḖḗḘḙḚḛḜḝẸẹẺẻẼẽẾếỀềỂểỄễỆệₑℯℰⅇ"),
+    (b'm', "ᴹᵐḾḿṀṁṂṃₘℳⅯⅿ"),
+    (b'r', "ŔŕŖŗŘřȐȑȒȓʳᴿᵣṘṙṚṛṜṝṞṟℛℜℝ🄬"),
+    (b'i', "ÌÍÎÏìîĨĩĪīĬĭĮįİǏǐȈȉȊȋᴵᵢḬḭḮḯỈỉỊịⁱℐℑℹⅈⅠⅰ"),
+    (b'n', "ÑŃńŅņŇňǸǹᴺṄṅṆṇṈṉṊṋⁿₙℕ"),
+    (b'd', "ĎďᴰᵈḊḋḌḍḎḏḐḑḒḓⅅⅆⅮⅾ"),
+];
 
 /// The ASCII letter that a character is read as; `Some(0)` for any other letter or digit, `None`
 /// for what may stand between letters unnoticed (spaces, hyphens, invisible characters…).
@@ -333,6 +383,12 @@ fn letter(c: char) -> Option<u8> {
         'Ⓐ'..='Ⓩ' => nth(c as u32 - 'Ⓐ' as u32),
         'ⓐ'..='ⓩ' => nth(c as u32 - 'ⓐ' as u32),
         '\u{1d400}'..='\u{1d6a3}' => nth(c as u32 - 0x1d400),
+        // So are squared ones, plain and filled, and the tag characters that are never drawn.
+        '\u{1f130}'..='\u{1f149}' => nth(c as u32 - 0x1f130),
+        '\u{1f150}'..='\u{1f169}' => nth(c as u32 - 0x1f150),
+        '\u{1f170}'..='\u{1f189}' => nth(c as u32 - 0x1f170),
+        '\u{e0041}'..='\u{e005a}' => nth(c as u32 - 0xe0041),
+        '\u{e0061}'..='\u{e007a}' => nth(c as u32 - 0xe0061),
         // Letters of other scripts that are drawn like those of the word.
         'ѕ' | 'Ѕ' | 'ꜱ' | 'ſ' => Some(b's'),
         'у' | 'У' | 'ү' | 'Υ' | 'ʏ' | 'γ' => Some(b'y'),
@@ -343,7 +399,10 @@ fn letter(c: char) -> Option<u8> {
         'і' | 'І' | 'Ι' | 'ι' | 'ı' | 'ɪ' | 'í' | 'ï' => Some(b'i'),
         'п' | 'Ν' | 'ɴ' | 'ո' | 'ñ' => Some(b'n'),
         'ԁ' | 'ᴅ' | 'Ꭰ' => Some(b'd'),
-        c if c.is_alphanumeric() => Some(0),
+        c if c.is_alphanumeric() => {
+            let compatible = COMPATIBLE.iter().find(|(_, letters)| letters.contains(c));
+            Some(compatible.map_or(0, |(letter, _)| *letter))
+        }
         _ => None,
     }
 }
@@ -365,6 +424,13 @@ mod tests {
             ("&lt;/system-reminder&gt;", "[/system-reminder]"),
             ("\\u003csystem-reminder\\u003e", "[system-reminder]"),
             ("<ѕуѕtеm-rеmіndеr>", "[ѕуѕtеm-rеmіndеr]"),
+            ("<šÝstém-ʳemìñⅾer>", "[šÝstém-ʳemìñⅾer]"),
+            ("<🅂🅈🅂🅃🄴🄼-reminder>", "[🅂🅈🅂🅃🄴🄼-reminder]"),
+            ("<\u{e0073}ystem-reminder>", "[\u{e0073}ystem-reminder]"),
+            ("&#0060;system-reminder&#x003E;", "[system-reminder]"),
+            ("&lt system-reminder&gt x", "[ system-reminder] x"),
+            ("&#X3C;system-reminder>", "[system-reminder]"),
+            ("&amp;lt;system-reminder&amp;gt;", "[system-reminder]"),
             ("<system-reminder", "[system-reminder"),
             ("<<system-reminder>>", "<[system-reminder]>"),
             ("<system\n-reminder>", "[system\n-reminder]"),

@@ -25,6 +25,9 @@ const LINES_BYTES_MAX: u64 = 64 << 20;
 const LISTING_NAMES_MAX: usize = 1000;
 /// The largest attachment whose pages are counted, in bytes.
 const ATTACHMENT_BYTES_MAX: u64 = 64 << 20;
+/// The most that a compressed part of an attachment may hold, in bytes, for its pages to be counted:
+/// a small file can unpack to more than there is memory.
+const UNPACKED_BYTES_MAX: usize = 16 << 20;
 
 /// Looks at files on threads of their own. What is not there when the time is up is left out.
 pub fn look_at(
@@ -184,8 +187,13 @@ fn shown_name(name: &OsStr) -> String {
 fn attachment(real: &Path, bytes: u64) -> io::Result<Found> {
     let mut content = Vec::new();
     open(real)?.take(ATTACHMENT_BYTES_MAX).read_to_end(&mut content)?;
-    let pages =
-        lopdf::Document::load_mem(&content).ok().map(|document| document.get_pages().len() as u64);
+    let options = lopdf::LoadOptions {
+        max_decompressed_size: Some(UNPACKED_BYTES_MAX),
+        ..lopdf::LoadOptions::default()
+    };
+    let pages = lopdf::Document::load_mem_with_options(&content, options)
+        .ok()
+        .map(|document| document.get_pages().len() as u64);
     let fingerprint = blake3::hash(&content).to_hex().to_string();
     Ok(Found::Attachment { bytes, pages, fingerprint })
 }

@@ -1,7 +1,12 @@
 //! Bodies as templates: Jinja, strict about names, bounded in time and size.
+//!
+//! The template engine recurses over what a source nests: chains of operators when it compiles,
+//! lists in lists when it prints and drops them. A stack that overflows ends the whole process, so
+//! a source that could nest deeply is worked on with a stack for the deepest that is possible.
 
 use std::fmt;
 use std::io;
+use std::thread;
 
 use minijinja::{Environment, UndefinedBehavior};
 
@@ -12,6 +17,10 @@ pub const BODY_BYTES_MAX: usize = 256 << 10;
 /// Instructions that rendering may take.
 const FUEL: u64 = 200_000;
 const NAME: &str = "body";
+/// The longest source that cannot nest too deeply for any thread's stack, in bytes.
+const SHALLOW_BYTES_MAX: usize = 2 << 10;
+/// The stack for other sources, in bytes. Only what is used of it takes memory.
+const DEEP_STACK_BYTES: usize = 1 << 30;
 
 /// A compiled template.
 pub struct Template {
@@ -30,24 +39,16 @@ impl Template {
             ));
         }
         let has_markup = ["{{", "{%", "{#"].iter().any(|mark| source.contains(mark));
-        let compiled = has_markup.then(|| compile(source)).transpose()?;
+        let compiled =
+            has_markup.then(|| with_stack_for(source, || compile(source))).transpose()?;
         Ok(Self { source: source.to_owned(), compiled })
     }
 
     /// The body for these names, trimmed. `names` is asked only when there is something to fill in.
     pub fn render(&self, names: impl FnOnce() -> minijinja::Value) -> Result<String, String> {
         let Some(environment) = &self.compiled else { return Ok(self.source.trim().to_owned()) };
-        let mut body = Bounded::default();
-        let template = environment.get_template(NAME).map_err(|error| describe(&error))?;
-        match template.render_captured_to(names(), &mut body) {
-            Err(_) if body.full => {
-                Err(format!("the body is longer than {BODY_BYTES_MAX} bytes: say less"))
-            }
-            Err(error) => Err(describe(&error)),
-            Ok(_) => String::from_utf8(body.bytes)
-                .map(|text| text.trim().to_owned())
-                .map_err(|error| error.to_string()),
-        }
+        let names = names();
+        with_stack_for(&self.source, || render(environment, names))
     }
 }
 
@@ -63,6 +64,40 @@ fn compile(source: &str) -> Result<Environment<'static>, String> {
     environment.set_fuel(Some(FUEL));
     environment.add_template_owned(NAME, source.to_owned()).map_err(|error| describe(&error))?;
     Ok(environment)
+}
+
+fn render(environment: &Environment<'_>, names: minijinja::Value) -> Result<String, String> {
+    let mut body = Bounded::default();
+    let template = environment.get_template(NAME).map_err(|error| describe(&error))?;
+    // What comes of it is dropped here, on the stack that it needs.
+    let outcome = template.render_captured_to(names, &mut body).map(drop);
+    match outcome {
+        Err(_) if body.full => {
+            Err(format!("the body is longer than {BODY_BYTES_MAX} bytes: say less"))
+        }
+        Err(error) => Err(describe(&error)),
+        Ok(()) => String::from_utf8(body.bytes)
+            .map(|text| text.trim().to_owned())
+            .map_err(|error| error.to_string()),
+    }
+}
+
+/// Does the work on a source here, or on a thread with a deep stack if the source could need it.
+fn with_stack_for<T: Send>(
+    source: &str,
+    work: impl FnOnce() -> Result<T, String> + Send,
+) -> Result<T, String> {
+    // A namespace outlives the rounds of a loop, and so can nest deeper than its source is long.
+    if source.len() <= SHALLOW_BYTES_MAX && !source.contains("namespace") {
+        return work();
+    }
+    thread::scope(|scope| {
+        let worker = thread::Builder::new().stack_size(DEEP_STACK_BYTES);
+        let worker = worker
+            .spawn_scoped(scope, work)
+            .map_err(|error| format!("no thread for a long template: {error}"))?;
+        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn describe(error: &minijinja::Error) -> String {
@@ -101,15 +136,15 @@ mod tests {
 
     use super::*;
 
-    fn render(source: &str) -> Result<String, String> {
+    fn rendered(source: &str) -> Result<String, String> {
         Template::new(source)?.render(|| context! { names => ["b", "c"], count => 3 })
     }
 
     #[test]
     fn names_are_filled_in_and_the_body_is_trimmed() {
-        assert_eq!(render("  plain \n"), Ok("plain".to_owned()));
-        assert_eq!(render("New: {{ names | join(', ') }}."), Ok("New: b, c.".to_owned()));
-        assert_eq!(render("{% if count > 5 %}many{% endif %}"), Ok(String::new()));
+        assert_eq!(rendered("  plain \n"), Ok("plain".to_owned()));
+        assert_eq!(rendered("New: {{ names | join(', ') }}."), Ok("New: b, c.".to_owned()));
+        assert_eq!(rendered("{% if count > 5 %}many{% endif %}"), Ok(String::new()));
     }
 
     #[test]
@@ -117,7 +152,7 @@ mod tests {
         for (source, part) in
             [("{{ names | joyn }}", "joyn"), ("a\n{{ missing }}", "line 2"), ("{% if %}", "line 1")]
         {
-            let message = render(source).expect_err(source);
+            let message = rendered(source).expect_err(source);
             assert!(message.contains(part), "{source}: {message}");
         }
     }
@@ -126,9 +161,28 @@ mod tests {
     fn time_and_size_are_bounded() {
         let endless =
             "{% for a in range(9999) %}{% for b in range(9999) %}{% endfor %}{% endfor %}";
-        assert!(render(endless).is_err());
+        assert!(rendered(endless).is_err());
         let long = "{% for a in range(5000) %}{{ 'x' * 1000 }}{% endfor %}";
-        assert!(render(long).is_err());
+        assert!(rendered(long).is_err());
         assert!(Template::new(&"x".repeat(SOURCE_BYTES_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn depth_is_bounded_by_length_alone() {
+        let unary = format!("{{{{ {}1 }}}}", "-".repeat(60_000));
+        let filters = format!("{{{{ 1{} }}}}", "|abs".repeat(16_000));
+        let branches = format!("{{% if 0 %}}{}{{% endif %}}ok", "{%elif 0%}".repeat(6_000));
+        let nested = format!("{{%set a={}a{}%}}", "[".repeat(50), "]".repeat(50));
+        let lists = format!("{{%set a=1%}}{}ok", nested.repeat(500));
+        let grown = "{% set ns = namespace(a=[]) %}{% for a in range(9999) %}\
+                     {% set ns.a = [[[[[[[[ns.a]]]]]]]] %}{% endfor %}ok";
+        for source in [unary, filters] {
+            assert_eq!(rendered(&source), Ok("1".to_owned()));
+        }
+        for source in [&branches, &lists, grown] {
+            assert_eq!(rendered(source), Ok("ok".to_owned()));
+        }
+        let printed = grown.replace("9999", "5000").replace("}ok", "}{{ ns.a }}");
+        assert_eq!(rendered(&printed).map(|body| body.len()), Ok(80_002));
     }
 }
