@@ -235,6 +235,8 @@ impl TurnQueue {
 pub(super) fn full(what: &str, most: usize, next: &str) -> Refusal {
     Refusal::new(
         RefusalKind::LimitExceeded,
-        format!("{what} holds {most} entries and is full: {next}, then send this again"),
+        format!(
+            "{what}: {most} are the most that wait, and as many do: {next}, then send this again"
+        ),
     )
 }

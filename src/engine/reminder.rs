@@ -75,8 +75,8 @@ pub enum Reading {
     Instructions,
     /// What the person pointed at: the beginning of a text, or the names in a directory.
     Mention,
-    /// Lines of what the person pointed at: further into the text than its beginning.
-    Lines,
+    /// These lines of what the person pointed at, from 1, the last included; a directory is listed.
+    Lines(u64, u64),
     /// Its size, and the number of its pages.
     Attachment,
 }

@@ -3,11 +3,15 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, timeout_at};
 
 use crate::engine::{Findings, Found, Reading, Wanted};
 
@@ -20,7 +24,10 @@ const INSTRUCTIONS_BYTES_MAX: u64 = 256 << 10;
 /// The most text of a mention, in bytes (`reminders.md`, `mention`).
 const MENTION_BYTES_MAX: u64 = 512 << 10;
 /// How far into a text lines are looked for, in bytes.
-const LINES_BYTES_MAX: u64 = 64 << 20;
+const LINES_BYTES_MAX: u64 = 16 << 20;
+/// Looks that may be under way at once, those that were given up included: a disk that hangs must
+/// not gather threads.
+static LOOKS: Semaphore = Semaphore::const_new(8);
 /// The most names of a directory.
 const LISTING_NAMES_MAX: usize = 1000;
 /// The largest attachment whose pages are counted, in bytes.
@@ -35,26 +42,22 @@ pub fn look_at(
     root: Option<&str>,
     deadline: Duration,
 ) -> impl Future<Output = Findings> + Send + use<> {
-    let until = tokio::time::Instant::now() + deadline;
-    let looks: Vec<_> = wanted
-        .into_iter()
-        .map(|wanted| {
-            let root = root.map(str::to_owned);
-            tokio::task::spawn_blocking(move || {
+    let until = Instant::now() + deadline;
+    let root = root.map(str::to_owned);
+    let looks = wanted.into_iter().map(move |wanted| {
+        let root = root.clone();
+        async move {
+            let place = timeout_at(until, LOOKS.acquire()).await.ok()?.ok()?;
+            let look = tokio::task::spawn_blocking(move || {
                 let found = look(&wanted, root.as_deref().map(Path::new));
+                drop(place);
                 (wanted, found)
-            })
-        })
-        .collect();
-    async move {
-        let mut findings = Findings::new();
-        for look in looks {
-            if let Ok(Ok((wanted, found))) = tokio::time::timeout_at(until, look).await {
-                findings.insert(wanted, found);
-            }
+            });
+            timeout_at(until, look).await.ok()?.ok()
         }
-        findings
-    }
+    });
+    let looks = join_all(looks);
+    async move { looks.await.into_iter().flatten().collect() }
 }
 
 fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
@@ -78,7 +81,7 @@ fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
     let found = fs::metadata(&real).and_then(|metadata| {
         if metadata.is_dir() {
             return match wanted.reading {
-                Reading::Mention | Reading::Lines => listing(&real),
+                Reading::Mention | Reading::Lines(..) => listing(&real),
                 _ => Ok(unread(&real, "it is a directory")),
             };
         }
@@ -93,7 +96,7 @@ fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
             }
             Reading::Instructions => text(&real, INSTRUCTIONS_BYTES_MAX),
             Reading::Mention => text(&real, MENTION_BYTES_MAX),
-            Reading::Lines => text(&real, LINES_BYTES_MAX),
+            Reading::Lines(start, end) => lines(&real, start, end),
             Reading::Attachment => attachment(&real, metadata.len()),
         }
     });
@@ -154,6 +157,36 @@ fn text(real: &Path, most: u64) -> io::Result<Found> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
     let real = real.to_string_lossy().into_owned();
     Ok(Found::Text { real, text, cut_from: is_cut.then_some(size) })
+}
+
+/// Lines of a text file, and no more of it than is shown at most.
+fn lines(real: &Path, start: u64, end: u64) -> io::Result<Found> {
+    let mut reader = BufReader::new(open(real)?.take(LINES_BYTES_MAX));
+    let (mut text, mut line) = (Vec::new(), Vec::new());
+    let mut number = 0;
+    let mut size = 0;
+    while number < end && reader.read_until(b'\n', &mut line)? > 0 {
+        number += 1;
+        if line.contains(&0) {
+            return Ok(unread(real, "it is binary"));
+        }
+        if number >= start {
+            size += line.len() as u64;
+            if size <= MENTION_BYTES_MAX {
+                text.append(&mut line);
+            }
+        }
+        line.clear();
+    }
+    let is_cut = size > text.len() as u64;
+    match String::from_utf8(text) {
+        Ok(text) => Ok(Found::Text {
+            real: real.to_string_lossy().into_owned(),
+            text: text.strip_suffix('\n').unwrap_or(&text).to_owned(),
+            cut_from: is_cut.then_some(size),
+        }),
+        Err(_) => Ok(unread(real, "it is not UTF-8 text")),
+    }
 }
 
 /// The names in a directory, sorted; directories end in a slash.

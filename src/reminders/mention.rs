@@ -53,7 +53,7 @@ fn wanted(mention: &Mention) -> Option<Wanted> {
     looks.then(|| Wanted {
         path: mention.target.clone(),
         reading: match mention.range {
-            Some(_) => Reading::Lines,
+            Some((start, end)) => Reading::Lines(start, end),
             None if is_pdf(&mention.target) => Reading::Attachment,
             None => Reading::Mention,
         },
@@ -92,15 +92,7 @@ fn said(mention: &Mention, name: &str, view: &View<'_>) -> (String, String) {
         return (body, view.fingerprint("named"));
     };
     match &view.findings[&wanted] {
-        Found::Text { text, cut_from, .. } => {
-            let Some((start, end)) = mention.range else {
-                return content_of(kind, name, text, *cut_from, view);
-            };
-            // Lines that end before the cut are whole.
-            let whole = text.matches('\n').count() as u64 >= end;
-            let cut_from = cut_from.filter(|_| !whole);
-            content_of(kind, name, &lines(text, start, end), cut_from, view)
-        }
+        Found::Text { text, cut_from, .. } => content_of(kind, name, text, *cut_from, view),
         Found::Listing { names, more, .. } => {
             let mut listing: Vec<_> = names.iter().map(|name| one_line(name)).collect();
             if *more > 0 {
@@ -145,11 +137,4 @@ fn content_of(
         body.push_str(&format!("\n… (cut: {end} of {size} bytes are shown)"));
     }
     (body, view.fingerprint(content))
-}
-
-/// Lines of a text, counted from 1, the last included.
-fn lines(text: &str, start: u64, end: u64) -> std::borrow::Cow<'_, str> {
-    let skip = usize::try_from(start - 1).unwrap_or(usize::MAX);
-    let take = usize::try_from(end - start + 1).unwrap_or(usize::MAX);
-    text.lines().skip(skip).take(take).collect::<Vec<_>>().join("\n").into()
 }
