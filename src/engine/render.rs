@@ -348,8 +348,7 @@ fn closing_bracket(text: &str) -> Option<(usize, usize)> {
         if let Some(length) = closing(&text.as_bytes()[at..]) {
             return Some((at, length));
         }
-        let opens = OPENINGS.iter().any(|opening| text[at..].starts_with(opening));
-        if opens || c == '\n' || at > 200 {
+        if opening(&text.as_bytes()[at..]).is_some() || c == '\n' || at > 200 {
             return None;
         }
     }
