@@ -174,26 +174,32 @@ pub enum Fate {
 /// What became of a session's tokens.
 #[derive(Debug, Default)]
 pub struct Fates {
-    by_token: BTreeMap<String, Fate>,
+    /// Committed ones, kept for good and apart, so that the others cost the same after ten
+    /// thousand of them.
+    committed: BTreeMap<String, Fate>,
+    others: BTreeMap<String, Fate>,
+    /// The others, oldest first.
     forgettable: VecDeque<String>,
 }
 
 impl Fates {
-    /// Notes what became of a token. Committed ones are kept for good.
+    /// Notes what became of a token.
     pub fn note(&mut self, token: String, fate: Fate) {
-        if !matches!(fate, Fate::Committed { .. }) {
-            if self.forgettable.len() >= FATES_MAX
-                && let Some(oldest) = self.forgettable.pop_front()
-            {
-                self.by_token.remove(&oldest);
-            }
-            self.forgettable.push_back(token.clone());
+        if let Fate::Committed { .. } = fate {
+            self.committed.insert(token, fate);
+            return;
         }
-        self.by_token.insert(token, fate);
+        if self.forgettable.len() >= FATES_MAX
+            && let Some(oldest) = self.forgettable.pop_front()
+        {
+            self.others.remove(&oldest);
+        }
+        self.forgettable.push_back(token.clone());
+        self.others.insert(token, fate);
     }
 
     /// What became of a token, if it is known.
     pub fn get(&self, token: &str) -> Option<&Fate> {
-        self.by_token.get(token)
+        self.others.get(token).or_else(|| self.committed.get(token))
     }
 }
