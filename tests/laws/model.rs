@@ -339,6 +339,12 @@ impl Model {
         self.mode_override.map(|(_, planning)| planning).or(self.mode)
     }
 
+    /// Whether something rides in the prompt text, to be told by the next commit: a state other than
+    /// the present one is then corrected by the WAIT behind it.
+    pub fn is_acknowledged(&self, scope: u8) -> bool {
+        self.scope(scope).is_ok_and(|scope| !scope.acknowledged.is_empty())
+    }
+
     /// Whether a mode holds for the next request only.
     pub fn is_overridden(&self) -> bool {
         self.mode_override.is_some()

@@ -46,7 +46,8 @@ fn replays(world: &mut World, scope: u8) -> Outcome {
 fn falls_silent(world: &mut World, scope: u8) -> Outcome {
     // The return from a mode that held for one request only is told behind it.
     let ends_first = world.model.is_overridden() && scope == 0;
-    for _ in 0..=u8::from(ends_first) {
+    let corrects = world.model.is_acknowledged(scope);
+    for _ in 0..=u8::from(ends_first) + u8::from(corrects) {
         world.step(&Operation::Deliver { scope, answers: silent() })?;
     }
     let Some((token, again)) = world.wait(scope, None, 1, None, Some(&silent()))? else {
