@@ -320,10 +320,12 @@ fn a_message_of_just_the_limit_is_read() {
 #[test]
 fn an_announced_length_costs_nothing() {
     let mut daemon = Daemon::initialized(Framing::Headers);
-    let before_bytes = daemon.memory_peak_bytes();
-    daemon.send_bytes(format!("Content-Length: {MESSAGE_BYTES_MAX}\r\n\r\n{{").as_bytes());
-    daemon.close_input();
+    let (before_bytes, read_bytes) = (daemon.memory_peak_bytes(), daemon.bytes_read());
+    let announced = format!("Content-Length: {MESSAGE_BYTES_MAX}\r\n\r\n{{");
+    daemon.send_bytes(announced.as_bytes());
+    daemon.expect_read(read_bytes + announced.len());
     assert!(daemon.memory_peak_bytes() - before_bytes < 1 << 20);
+    daemon.close_input();
     assert_eq!(daemon.expect_exit(), 1);
 }
 

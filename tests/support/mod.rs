@@ -302,6 +302,22 @@ impl Daemon {
         kibibytes * 1024
     }
 
+    /// How much the daemon ever read, in bytes.
+    pub fn bytes_read(&self) -> usize {
+        let counts = std::fs::read_to_string(format!("/proc/{}/io", self.pid())).expect("it runs");
+        let line = counts.lines().find_map(|line| line.strip_prefix("rchar:")).expect("rchar");
+        line.trim().parse().expect("a number")
+    }
+
+    /// Waits until the daemon has read so much.
+    pub fn expect_read(&self, bytes: usize) {
+        let until = Instant::now() + Duration::from_secs(10);
+        while self.bytes_read() < bytes {
+            assert!(Instant::now() < until, "the daemon does not read");
+            thread::yield_now();
+        }
+    }
+
     fn claim(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
         if let Some(index) = self.unclaimed.iter().position(&is_it) {
             return self.unclaimed.remove(index).expect("it was just found");
