@@ -383,11 +383,6 @@ impl Session {
         }
     }
 
-    /// Whether a token is one that this session knows.
-    pub fn knows_token(&self, token: &str) -> bool {
-        self.open_wait(token).is_some() || self.fates.get(token).is_some()
-    }
-
     /// How many WAITs of a scope are open.
     pub fn open_tokens(&self) -> usize {
         self.scopes.values().map(|scope| scope.tokens.open.len()).sum()

@@ -61,18 +61,6 @@ impl Value {
             (this, other) => *this = other.clone(),
         }
     }
-
-    /// Roughly how many bytes this holds, for limits.
-    pub fn weight(&self) -> usize {
-        match self {
-            Self::Text(text) => text.len(),
-            Self::List(items) => items.iter().map(Value::weight).sum::<usize>() + 8,
-            Self::Map(members) => {
-                members.iter().map(|(name, value)| name.len() + value.weight()).sum::<usize>() + 8
-            }
-            _ => 8,
-        }
-    }
 }
 
 impl From<&str> for Value {

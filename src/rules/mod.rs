@@ -11,6 +11,5 @@ mod template;
 
 pub use announced_delta::{AnnouncedDelta, Baseline, PoolChanges};
 pub use client_generator::ClientGenerator;
-pub use policy::read as read_policy;
 pub use settings::{Tuning, read as read_settings};
 pub use standing_text::StandingText;
