@@ -16,6 +16,7 @@ mod delivery;
 mod event;
 mod explain;
 mod facts;
+mod files;
 mod histories;
 mod ledger;
 mod opening;
@@ -46,6 +47,7 @@ pub use facts::{
     OfferedSkill, PLAN_MODE, PlanReport, PlanState, Pool, PoolName, Revision, ScopeFacts, Section,
     SessionFacts, Touch, Usage, Worktree,
 };
+pub use files::{Author, Change, Edited, FileState, Fingerprint};
 pub use ledger::{Commit, Delivered, History, Line, Loss};
 pub use opening::{Opened, Rejected};
 pub use path::ScopePath;
