@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::delivery::Seam;
+use super::diagnosis::Diagnosis;
 use super::event::{Definition, HostReport, Profile};
 use super::facts::SessionFacts;
 use super::policy::{Ordinals, Policy, Told, Withheld};
@@ -79,6 +80,8 @@ pub enum Reading {
     Lines(u64, u64),
     /// Its size, and the number of its pages.
     Attachment,
+    /// What checkers found after the scope's edits; of no one file, and never looked for.
+    Diagnostics,
 }
 
 /// What stands in a file.
@@ -111,6 +114,8 @@ pub enum Found {
         /// The content's fingerprint.
         fingerprint: String,
     },
+    /// What checkers found after the scope's edits.
+    Diagnosis(Diagnosis),
     /// There is nothing.
     Missing,
     /// It is there, but is not read.
@@ -124,6 +129,11 @@ pub enum Found {
 
 /// What stands in the files that were asked for.
 pub type Findings = BTreeMap<Wanted, Found>;
+
+impl Wanted {
+    /// What checkers found after the scope's edits.
+    pub const DIAGNOSTICS: Self = Self { path: String::new(), reading: Reading::Diagnostics };
+}
 
 impl Moment<'_> {
     /// Whether the request stands at the prompt, rather than after tool calls.
@@ -288,6 +298,8 @@ impl fmt::Display for Silence {
 pub enum Proposal {
     /// It is silent.
     Silent(Silence),
+    /// It is silent, and need not look at this again once everything is told.
+    Note(Silence, Vec<Effect>),
     /// It would say these, each judged by the policy.
     Speak(Vec<Speech>),
     /// The client computes its body; the WAIT asks it.
