@@ -3,5 +3,7 @@
 
 pub mod identity;
 mod read;
+mod texts;
 
 pub use read::{DEADLINE, look_at};
+pub use texts::{is_gone, texts};
