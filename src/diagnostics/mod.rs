@@ -572,3 +572,137 @@ fn cap(diagnosis: &mut Diagnosis) {
         *more = more.saturating_sub(list.len() as u64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PATH: &str = "/w/a";
+
+    fn owner() -> Owner {
+        Owner { session: "s".to_owned(), scope: ScopePath::ROOT }
+    }
+
+    fn report(list: &[(u8, u32)], version: i64) -> Report {
+        let found = list.iter().map(|(message, line)| {
+            let at = Position { line: *line, character: 0 };
+            Diagnostic::new(Some((at, at)), Some(1), None, None, &message.to_string())
+        });
+        Report {
+            checker: "c".to_owned(),
+            connection: 0,
+            version: Some(version),
+            standing: Standing::Done,
+            found: found.collect(),
+        }
+    }
+
+    fn text(lines: &[u8]) -> String {
+        lines.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    /// The counts after an edit from one text and list to others, the edit seen as `how` tells.
+    fn counts(
+        former: (&[u8], &[(u8, u32)]),
+        present: (&[u8], &[(u8, u32)]),
+        how: u8,
+    ) -> (u64, u64, u64) {
+        let mut books = Bookkeeper::default();
+        let (before, after) = (text(former.0), text(present.0));
+        if how == 0 {
+            books.open(PATH, Some(1), before.clone());
+        }
+        books.publish(0, PATH, report(former.1, 1)).unwrap();
+        let readings = books.begin(&owner(), &[PATH.to_owned()]).unwrap();
+        for reading in readings.iter().filter(|_| how == 1) {
+            books.read(reading, Some(before.as_str().into()), None);
+        }
+        if how == 0 {
+            books.change(PATH, Some(2), &[TextChange { range: None, text: after.clone() }]);
+        }
+        let readings = books.end(&owner(), &[(PATH.to_owned(), Some(2))]).unwrap();
+        for reading in readings.iter().filter(|_| how == 1) {
+            let old = books.text_on_disk(reading).unwrap();
+            let edits = line_edits(&old, &after);
+            books.read(reading, Some(after.as_str().into()), Some(edits));
+        }
+        books.publish(0, PATH, report(present.1, 2)).unwrap();
+        let told = Checked::default();
+        let diagnosis = books.diagnosis(&owner(), &told, |_| true, |_| false).unwrap();
+        let counts = diagnosis.counts;
+        let listed = diagnosis.new.len() as u64 + diagnosis.before.len() as u64;
+        assert_eq!(listed + diagnosis.more_new + diagnosis.more_before, counts.new + counts.before);
+        (counts.new, counts.before, counts.resolved)
+    }
+
+    fn lists() -> impl Strategy<Value = Vec<(u8, u32)>> {
+        prop::collection::vec((0_u8..3, 0_u32..8), 0..14)
+    }
+
+    proptest! {
+        /// For any two lists and any edit between, however it is seen: new and pre-existing are the
+        /// present list, pre-existing and resolved the former one.
+        #[test]
+        fn new_and_pre_existing_are_the_present_list(
+            before in prop::collection::vec(0_u8..4, 0..8),
+            after in prop::collection::vec(0_u8..4, 0..8),
+            former in lists(), present in lists(), how in 0_u8..3
+        ) {
+            let (new, old, resolved) = counts((&before, &former), (&after, &present), how);
+            prop_assert_eq!(new + old, present.len() as u64);
+            prop_assert_eq!(old + resolved, former.len() as u64);
+        }
+
+        /// Lines that are only shifted bring nothing new, however the edit is seen.
+        #[test]
+        fn shifting_brings_nothing_new(
+            added in prop::collection::vec(0_u8..4, 0..5), list in lists(), how in 0_u8..3
+        ) {
+            let shift = u32::try_from(added.len()).unwrap();
+            // Which of several equal lines were added could not be told.
+            let lines: Vec<u8> = (100..108).collect();
+            let after: Vec<_> = added.iter().chain(&lines).copied().collect();
+            let shifted: Vec<_> = list.iter().map(|(one, line)| (*one, line + shift)).collect();
+            let (new, old, resolved) = counts((&lines, &list), (&after, &shifted), how);
+            prop_assert_eq!((new, old, resolved), (0, list.len() as u64, 0));
+        }
+    }
+
+    /// Rooms have bounds: what nobody edits gives way, what somebody does stays.
+    #[test]
+    fn old_results_give_way() {
+        let mut books = Bookkeeper::default();
+        books.publish(0, PATH, report(&[(1, 1)], 1)).unwrap();
+        books.begin(&owner(), &[PATH.to_owned()]).unwrap();
+        for number in 0..FILES_MAX + 10 {
+            books.publish(0, &format!("/w/{number}"), report(&[(1, 1)], 1)).unwrap();
+        }
+        assert!(books.files.len() <= FILES_MAX);
+        assert!(books.files.contains_key(PATH));
+        assert_eq!(books.held, books.files.values().map(File::len).sum::<usize>());
+        let most: Vec<_> = (0..LIST_MAX + 1).map(|_| (1, 1)).collect();
+        assert!(books.publish(0, PATH, report(&most, 2)).is_err());
+        assert!(books.end_turn(&owner()));
+        assert!(books.editors.is_empty() && books.owners.is_empty());
+    }
+
+    #[test]
+    fn texts_are_counted() {
+        let mut books = Bookkeeper::default();
+        books.open(PATH, Some(1), "a\nb\n".to_owned());
+        let whole = TextChange { range: None, text: "longer\n".to_owned() };
+        books.change(PATH, Some(2), &[whole]);
+        assert_eq!(books.texts, 7);
+        books.open("/w/large", Some(1), "x".repeat(TEXT_BYTES_MAX + 1));
+        assert_eq!(books.texts, 7);
+        books.close(PATH);
+        assert_eq!(books.texts, 0);
+        let readings = books.begin(&owner(), &[PATH.to_owned()]).unwrap();
+        books.read(&readings[0], Some("abc".into()), None);
+        assert_eq!(books.texts, 3);
+        books.delete(PATH);
+        assert_eq!(books.texts, 0);
+    }
+}
