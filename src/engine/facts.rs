@@ -167,8 +167,12 @@ pub struct SessionFacts {
     pub goal: Option<Goal>,
     /// Revisions of patches by the person, oldest first.
     pub revisions: Vec<Revision>,
-    /// The date, and the first one that was set.
-    pub date: Option<(String, String)>,
+    /// The date.
+    pub date: Option<String>,
+    /// The first date that was set.
+    pub first_date: Option<String>,
+    /// The limits with which goals began that were active before the daemon heard of them.
+    pub first_limits: BTreeMap<String, Option<u64>>,
     /// Where the session was forked from.
     pub fork: Option<Fork>,
 }

@@ -29,6 +29,7 @@ mod reminder;
 mod render;
 mod rosters;
 mod scope;
+mod start;
 mod tasks;
 mod token;
 mod turns;
@@ -61,6 +62,7 @@ pub use reminder::{
 };
 pub use render::{Form, Size, content, estimate_tokens, neutralise, one_line, row, short_name};
 pub use scope::{Member, Scope, Source, Turn};
+pub use start::Start;
 pub use tasks::{Task, TaskStatus, Tasks, WriteMark};
 pub use token::{Expiry, Fate, OpenWait, Tokens, Waiter};
 pub use value::Value;
@@ -97,6 +99,8 @@ pub struct Session {
     /// The planning episode that a conversation resumed from records was in.
     continued_episode: Option<String>,
     scopes: BTreeMap<ScopePath, Scope>,
+    /// Records that a client handed in of agents that it has yet to spawn again.
+    awaited: BTreeMap<ScopePath, Vec<Record>>,
     /// The roster that agents are given a clone of at their spawn.
     for_agents: Vec<Member>,
     /// What agents with a cap on their requests are given beside it.
@@ -143,6 +147,7 @@ impl Session {
             ancestors: Vec::new(),
             continued_episode: None,
             scopes: BTreeMap::from([(ScopePath::ROOT, root)]),
+            awaited: BTreeMap::new(),
             for_agents: Vec::new(),
             for_capped_agents: Vec::new(),
             fates: Fates::default(),

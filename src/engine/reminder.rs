@@ -14,6 +14,7 @@ use super::queue::{Fifo, HookContext};
 use super::record::{Digest, Effect, Lane, Millis, Phase, Serial, SilentEntry};
 use super::refusal::Refusal;
 use super::scope::{Member, Scope, Source};
+use super::start::Start;
 
 /// Everything that a reminder may look at.
 #[derive(Clone, Copy, Debug)]
@@ -345,6 +346,11 @@ pub trait Reminder: fmt::Debug + Send + Sync {
     /// (`reminders.md`, "Native hosts"). What waits in lanes of its own always is.
     fn rides_seams(&self) -> bool {
         self.lane() != Lane::Roster
+    }
+
+    /// What the conversation knew from the start of what it tells changes of, if it is such.
+    fn starts_from(&self) -> Option<Start<'_>> {
+        None
     }
 
     /// What it would say now, or why nothing. Reads only.
