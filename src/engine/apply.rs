@@ -134,6 +134,13 @@ impl Session {
             Event::Touched { path: file, wrote, whole } => {
                 self.touch(path, file, *wrote, *whole)?;
             }
+            Event::FileKnown { path: file, state, at, starts } => {
+                let watched = &mut self.scope_mut(path)?.facts.watched;
+                watched.know(file, state.clone(), *at, *starts);
+            }
+            Event::FileForgotten { path: file } => {
+                return Ok(self.scope_mut(path)?.facts.watched.forget(file).into());
+            }
             Event::Skipped { what } => *self.skipped.entry(what.clone()).or_default() += 1,
         }
         Ok(true.into())

@@ -9,6 +9,7 @@ use super::record::Serial;
 use super::refusal::{Refusal, RefusalKind};
 use super::tasks::Tasks;
 use super::value::Value;
+use super::watched::WatchedFiles;
 
 /// Names that a pool holds at most.
 pub const POOL_NAMES_MAX: usize = 10_000;
@@ -374,6 +375,8 @@ pub struct ScopeFacts {
     pub reads: BTreeMap<String, Serial>,
     /// What the person mentioned in this turn.
     pub mentions: Vec<(Serial, Mention)>,
+    /// The files that it read or wrote, and what it knows of them.
+    pub watched: WatchedFiles,
     /// Skills that were attached in this turn, dependencies first.
     pub attached: Vec<(Serial, AttachedSkill)>,
     /// Hooks that blocked something in this turn, the latest of each event last.

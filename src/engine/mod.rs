@@ -34,6 +34,7 @@ mod tasks;
 mod token;
 mod turns;
 mod value;
+mod watched;
 
 use std::collections::BTreeMap;
 
@@ -48,7 +49,7 @@ pub use facts::{
     OfferedSkill, PLAN_MODE, PlanReport, PlanState, Pool, PoolName, Revision, ScopeFacts, Section,
     SessionFacts, Touch, Usage, Worktree,
 };
-pub use files::{Author, Change, Edited, FileState, Fingerprint};
+pub use files::{Author, Change, DiffLimits, Edited, FileState, Fingerprint};
 pub use ledger::{Commit, Delivered, History, Line, Loss};
 pub use opening::{Opened, Rejected};
 pub use path::ScopePath;
@@ -66,6 +67,7 @@ pub use start::Start;
 pub use tasks::{Task, TaskStatus, Tasks, WriteMark};
 pub use token::{Expiry, Fate, OpenWait, Tokens, Waiter};
 pub use value::Value;
+pub use watched::{WatchedFile, WatchedFiles};
 
 use delivery::Need;
 use token::Fates;
@@ -242,6 +244,18 @@ impl Session {
 
     fn scope_mut(&mut self, path: &ScopePath) -> Result<&mut Scope, Refusal> {
         self.scopes.get_mut(path).ok_or_else(|| unknown(path))
+    }
+
+    /// The number of the newest thing that happened, to name it by later.
+    pub fn newest(&self) -> Serial {
+        self.serial
+    }
+
+    /// What a scope knows of the files that changed in its watch since this was last called, for
+    /// those who compare them with the disk.
+    pub fn take_watch_changes(&mut self, path: &ScopePath) -> Vec<(String, Option<FileState>)> {
+        let scope = self.scopes.get_mut(path);
+        scope.map(|scope| scope.facts.watched.take_changes()).unwrap_or_default()
     }
 
     fn next_serial(&mut self) -> Serial {
@@ -453,6 +467,11 @@ impl Session {
                 }
                 Effect::TakeDropped => scope.facts.dropped.clear(),
                 Effect::TakeReads(until) => scope.facts.reads.retain(|_, read| *read > until),
+                Effect::KnowFile { path, state } => {
+                    if let Some(record) = &record {
+                        scope.facts.watched.tell(&path, state, &record.id);
+                    }
+                }
                 Effect::ForgetAnswer(generator) => scope.queue.forget_answer(&generator),
                 Effect::EndOverride(serial) => {
                     self.facts.mode_override.take_if(|(set, _)| *set == serial);

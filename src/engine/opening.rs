@@ -15,6 +15,7 @@ use super::refusal::{Refusal, RefusalKind};
 use super::reminder::member;
 use super::rosters::{enlist, refuse_built_in};
 use super::scope::Source;
+use super::watched::WatchedFiles;
 
 /// Why a record that a client handed in is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,11 +119,17 @@ impl Session {
             fork: Some(Fork { source: self.id.clone(), worktree }),
             ..self.facts.clone()
         };
+        // In a worktree of its own the paths are others.
+        let watched = match &forked.facts.fork {
+            Some(Fork { worktree: Some(_), .. }) => WatchedFiles::default(),
+            _ => root.facts.watched.anew(),
+        };
         let mut facts = ScopeFacts {
             pools: root.facts.pools.clone(),
             sections: root.facts.sections.clone(),
             named: root.facts.named.clone(),
             contents: root.facts.contents.clone(),
+            watched,
             ..ScopeFacts::default()
         };
         facts.recoveries = root.facts.recoveries;
@@ -134,6 +141,7 @@ impl Session {
         scope.turns_ended = root.turns_ended + u64::from(root.turn.is_some());
         (scope.requests, scope.prompts) = (root.requests, root.prompts);
         scope.facts = facts;
+        scope.facts.watched.judge(&scope.history);
         if let Some(body) = report {
             let serial = forked.next_serial();
             let name = Some("fork-report".to_owned());

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::delivery::Seam;
 use super::event::{Definition, HostReport, Profile};
 use super::facts::SessionFacts;
+use super::files::{DiffLimits, Edited};
 use super::policy::{Ordinals, Policy, Told, Withheld};
 use super::queue::{Fifo, HookContext};
 use super::record::{Digest, Effect, Lane, Millis, Phase, Serial, SilentEntry};
@@ -80,6 +81,8 @@ pub enum Reading {
     Lines(u64, u64),
     /// Its size, and the number of its pages.
     Attachment,
+    /// All files that the scope watches, for what changed in them. The path is empty.
+    Edits(DiffLimits),
 }
 
 /// What stands in a file.
@@ -112,6 +115,8 @@ pub enum Found {
         /// The content's fingerprint.
         fingerprint: String,
     },
+    /// The watched files that are not as the scope knows them, sorted by their newest spelling.
+    Edits(Vec<Edited>),
     /// There is nothing.
     Missing,
     /// It is there, but is not read.

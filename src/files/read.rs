@@ -98,6 +98,7 @@ fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
             Reading::Mention => text(&real, MENTION_BYTES_MAX),
             Reading::Lines(start, end) => lines(&real, start, end),
             Reading::Attachment => attachment(&real, metadata.len()),
+            Reading::Edits(_) => unreachable!("the watched files are compared, not read"),
         }
     });
     found.unwrap_or_else(|error| unread(&real, error.to_string()))
