@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::engine::{Author, FileState, Fingerprint, ScopePath};
+use crate::engine::{Author, FileState, ScopePath};
 
 use super::contents::Content;
 use super::desk::{Desk, Place, Sight, Watched};
@@ -200,7 +200,7 @@ impl Desk {
     fn read_again(&self, path: &Arc<str>, known: Known, patience: Patience<'_>) -> Option<Looked> {
         let place = Place::find(&self.files, path);
         let at = self.files.hints.position().sequence;
-        let snapshot = disk::snapshot(path.as_ref().as_ref(), self.file_bytes_max(), patience)?;
+        let snapshot = disk::snapshot(path.as_ref().as_ref(), &self.reading(), patience)?;
         let content = self.keep(path, &place, &snapshot);
         let sight = Sight::new(snapshot, at);
         Some(Looked {
@@ -291,8 +291,7 @@ impl Desk {
                 }
             }
         }
-        let mut differences: BTreeMap<(PathBuf, Option<Fingerprint>), Vec<(u64, Difference)>> =
-            BTreeMap::new();
+        let mut differences: BTreeMap<(PathBuf, String), Vec<(u64, Difference)>> = BTreeMap::new();
         for (path, content) in found {
             let watched = state.scopes.get(scope).and_then(|scope| scope.watched.get(&path));
             let Some(watched) = watched.filter(|watched| watched.differs()) else { continue };
@@ -308,7 +307,7 @@ impl Desk {
             let old = state.content(&was);
             let new = content.or_else(|| state.content(&now));
             let author = self.files.authors.of(&real, &now, self.session(), scope);
-            let key = (real.clone(), fingerprint(&was));
+            let key = (real.clone(), content_of(&was));
             let paths = vec![path.to_string()];
             let difference = Difference { paths, real, was, now, author, old, new, leaves_root };
             differences.entry(key).or_default().push((learnt, difference));
@@ -350,10 +349,11 @@ fn merged(mut spellings: Vec<(u64, Difference)>) -> Option<Difference> {
     Some(merged)
 }
 
-fn fingerprint(state: &FileState) -> Option<Fingerprint> {
+/// The same for states that are alike.
+fn content_of(state: &FileState) -> String {
     match state {
-        FileState::File { fingerprint, .. } => Some(*fingerprint),
-        _ => None,
+        FileState::File { fingerprint, .. } => fingerprint.to_string(),
+        other => format!("{other:?}"),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::engine::{FileState, Fingerprint, ScopePath};
 
 use super::authors::{Authors, Who};
 use super::contents::{Content, Contents, Weight};
-use super::disk::{self, Patience, Snapshot, Stamp};
+use super::disk::{self, Patience, Reading, Snapshot, Stamp};
 use super::hints::{Changes, Hints};
 use super::text;
 use super::watch::{Health, Watcher};
@@ -33,6 +33,9 @@ pub struct Options {
     /// is asked which to look at. Measured: the marker of a barrier costs as much as `stat` of some
     /// fifty to two hundred files.
     pub small: usize,
+    /// How old a file's times must be before they vouch for its content: as much as the coarsest
+    /// clock of a file system.
+    pub fresh: Duration,
     /// How long a missing or emptied file must be left alone to be believed (`reminders.md` §5).
     pub quiet: Duration,
     /// How long that is waited for at most.
@@ -45,6 +48,7 @@ impl Default for Options {
             watches: true,
             directories_max: DIRECTORIES_MAX,
             small: 200,
+            fresh: Duration::from_secs(2),
             quiet: Duration::from_millis(100),
             settle: Duration::from_millis(500),
         }
@@ -188,7 +192,7 @@ impl Desk {
     pub fn look(&self, scope: &ScopePath, path: &str) -> Seen {
         let place = Place::find(&self.files, path);
         let at = self.files.hints.position().sequence;
-        let snapshot = disk::snapshot(path.as_ref(), self.file_bytes_max(), Patience::ENDLESS);
+        let snapshot = disk::snapshot(path.as_ref(), &self.reading(), Patience::ENDLESS);
         let Some(snapshot) = snapshot else { unreachable!("patience without end") };
         let seen = Seen { real: disk::shown(place.real()), state: snapshot.state.clone() };
         let content = self.keep(path, &place, &snapshot);
@@ -205,7 +209,7 @@ impl Desk {
         let state =
             FileState::File { fingerprint: text::fingerprint(bytes), bytes: bytes.len() as u64 };
         let seen = Seen { real: disk::shown(place.real()), state: state.clone() };
-        let bytes = (bytes.len() as u64 <= self.file_bytes_max()).then(|| bytes.to_vec());
+        let bytes = (bytes.len() as u64 <= self.reading().bytes_max).then(|| bytes.to_vec());
         let snapshot = Snapshot { state, stamp: None, is_trusted: false, bytes };
         let content = self.keep(path, &place, &snapshot);
         self.state.lock().see(scope, path, place, Sight::new(snapshot, 0), content);
@@ -272,8 +276,10 @@ impl Desk {
         &self.session
     }
 
-    pub(super) fn file_bytes_max(&self) -> u64 {
-        self.state.lock().bounds.file_bytes
+    /// How files are read.
+    pub(super) fn reading(&self) -> Reading {
+        let bytes_max = self.state.lock().bounds.file_bytes;
+        Reading { bytes_max, fresh: self.files.options.fresh }
     }
 
     /// Keeps the content of a snapshot, if it may be.

@@ -12,8 +12,6 @@ use crate::engine::FileState;
 
 use super::text::{self, Fingerprinter};
 
-/// How old a file's times must be to be trusted: the coarsest that file systems keep is two seconds.
-const FRESH: Duration = Duration::from_secs(2);
 /// How often a file is read that somebody writes to meanwhile.
 const ATTEMPTS: u32 = 3;
 /// Links that are followed to something that is not there, as many as the kernel follows.
@@ -85,8 +83,8 @@ impl Stamp {
     }
 
     /// Whether a write right after `now` could leave the stamp as it is.
-    fn is_fresh(&self, now: Duration) -> bool {
-        [self.modified, self.changed].iter().any(|time| now.abs_diff(since_epoch(*time)) < FRESH)
+    fn is_fresh(&self, now: Duration, fresh: Duration) -> bool {
+        [self.modified, self.changed].iter().any(|time| now.abs_diff(since_epoch(*time)) < fresh)
     }
 }
 
@@ -117,9 +115,17 @@ impl Snapshot {
     }
 }
 
-/// Looks at what stands at a path. The content comes along up to `bytes_max`; of a larger file only
-/// the fingerprint is taken. `None` when the patience ended first.
-pub(super) fn snapshot(path: &Path, bytes_max: u64, patience: Patience<'_>) -> Option<Snapshot> {
+/// How files are read.
+#[derive(Clone, Copy)]
+pub(super) struct Reading {
+    /// The most bytes that are kept; of a larger file only the fingerprint is taken.
+    pub bytes_max: u64,
+    /// How old a file's times must be before they vouch for its content.
+    pub fresh: Duration,
+}
+
+/// Looks at what stands at a path. `None` when the patience ended first.
+pub(super) fn snapshot(path: &Path, reading: &Reading, patience: Patience<'_>) -> Option<Snapshot> {
     let metadata = match fs::metadata(path) {
         Ok(metadata) => metadata,
         Err(error) => return Some(Snapshot::without_content(failed(&error), None)),
@@ -131,10 +137,10 @@ pub(super) fn snapshot(path: &Path, bytes_max: u64, patience: Patience<'_>) -> O
     let mut last = None;
     for _ in 0..ATTEMPTS {
         let began = now();
-        match read(path, bytes_max, patience) {
+        match read(path, reading.bytes_max, patience) {
             Ok(Some((before, after, state, bytes))) => {
                 let is_whole = before == after;
-                let is_trusted = is_whole && !after.is_fresh(began);
+                let is_trusted = is_whole && !after.is_fresh(began, reading.fresh);
                 last = Some(Snapshot { state, stamp: Some(after), is_trusted, bytes });
                 if is_whole {
                     break;
@@ -148,10 +154,10 @@ pub(super) fn snapshot(path: &Path, bytes_max: u64, patience: Patience<'_>) -> O
 }
 
 /// The stamps before and after, what was read, and the content unless it is too large.
-type Reading = (Stamp, Stamp, FileState, Option<Vec<u8>>);
+type Pieces = (Stamp, Stamp, FileState, Option<Vec<u8>>);
 
 /// Reads a file, between two looks at its stamp.
-fn read(path: &Path, bytes_max: u64, patience: Patience<'_>) -> io::Result<Option<Reading>> {
+fn read(path: &Path, bytes_max: u64, patience: Patience<'_>) -> io::Result<Option<Pieces>> {
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     let mut file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
     let metadata = file.metadata()?;
