@@ -444,6 +444,11 @@ pub enum Event {
 }
 
 impl Event {
+    /// Whether the turn that was open on its scope is over once it took effect.
+    pub fn ends_turn(&self) -> bool {
+        matches!(self, Self::TurnBegan { .. } | Self::TurnEnded { .. } | Self::AgentSettled { .. })
+    }
+
     /// Whether it outlives the process, and so belongs into the ledger. What waits in queues does
     /// not (`reminders.md` §2).
     pub fn is_durable(&self) -> bool {

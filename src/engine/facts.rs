@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::diagnosis::Checked;
 use super::record::Serial;
 use super::refusal::{Refusal, RefusalKind};
 use super::tasks::Tasks;
@@ -383,6 +384,8 @@ pub struct ScopeFacts {
     pub blocked: Vec<(Serial, HookOutcome)>,
     /// Files that this turn read whole.
     pub whole_reads: Vec<(Serial, String)>,
+    /// What was told of diagnostics.
+    pub checked: Checked,
     /// Ends of jobs that were reported before, so that the same one is told once.
     pub ended: BTreeSet<(String, String)>,
 }
@@ -398,6 +401,7 @@ impl ScopeFacts {
         self.blocked.clear();
         self.whole_reads.clear();
         self.dropped.clear();
+        self.checked.states.clear();
     }
 
     /// Takes out one item that was told.

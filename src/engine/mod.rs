@@ -13,6 +13,7 @@
 
 mod apply;
 mod delivery;
+mod diagnosis;
 mod event;
 mod explain;
 mod facts;
@@ -39,6 +40,7 @@ mod watched;
 use std::collections::BTreeMap;
 
 pub use delivery::{Ask, Delivery, Held, Material, Problem, Seam, Staged, WaitRequest};
+pub use diagnosis::{Checked, Diagnosis, DiagnosisCounts, Problem as DiagnosedProblem, Severity};
 pub use event::{
     Applied, Audience, Charge, Definition, Event, HostReport, Limit, Opening, Profile, Retained,
     SettleOutcome, Switch, Switches, TurnOutcome,
@@ -294,7 +296,7 @@ impl Session {
         self.expire(&path, Expiry::Superseded, |_| true);
         let scope = self.scope(&path)?;
         let moment = self.moment(scope, request.seam, at);
-        let (chosen, needs) = self.choose(scope, moment);
+        let (chosen, needs) = self.choose(scope, moment, &request.prepared);
         let prepared = self.capture(request, material, chosen, needs)?;
         match prepared.staged() {
             None => Ok(Staged::Ready(Box::new(self.offer(&path, prepared, at)))),
@@ -308,7 +310,8 @@ impl Session {
     /// The files that explaining the scope needs to have read first.
     pub fn wanted(&self, at: Millis, path: &ScopePath) -> Result<Vec<Wanted>, Refusal> {
         let scope = self.scope(path)?;
-        let (_, needs) = self.choose(scope, self.moment(scope, Seam::Unsaid, at));
+        let nothing = Findings::new();
+        let (_, needs) = self.choose(scope, self.moment(scope, Seam::Unsaid, at), &nothing);
         Ok(needs.into_iter().flat_map(Need::into_wanted).collect())
     }
 
@@ -464,6 +467,10 @@ impl Session {
                     scope.facts.take(serial);
                     self.fifo.take(serial);
                     self.hook_contexts.retain(|context| context.serial != serial);
+                }
+                Effect::TellDiagnostics { states, failed } => {
+                    scope.facts.checked.states.extend(states);
+                    scope.facts.checked.failed.extend(failed);
                 }
                 Effect::TakeDropped => scope.facts.dropped.clear(),
                 Effect::TakeReads(until) => scope.facts.reads.retain(|_, read| *read > until),

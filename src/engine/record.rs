@@ -1,6 +1,8 @@
 //! The injection record: what was told, complete, so that it can be rebuilt anywhere; and the few
 //! words in which every other part of the engine speaks of time, order and consequences.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::files::FileState;
@@ -225,4 +227,11 @@ pub enum Effect {
     },
     /// The instructions of every directory read until then were looked at.
     TakeReads(Serial),
+    /// What checkers found is compared with these states from now on.
+    TellDiagnostics {
+        /// The number of each file's state, by path.
+        states: BTreeMap<String, u64>,
+        /// Checkers whose failure was mentioned.
+        failed: Vec<String>,
+    },
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::delivery::Seam;
+use super::diagnosis::Diagnosis;
 use super::event::{Definition, HostReport, Profile};
 use super::facts::SessionFacts;
 use super::files::{DiffLimits, Edited};
@@ -83,6 +84,8 @@ pub enum Reading {
     Attachment,
     /// All files that the scope watches, for what changed in them. The path is empty.
     Edits(DiffLimits),
+    /// What checkers found after the scope's edits; of no one file, and never looked for.
+    Diagnostics,
 }
 
 /// What stands in a file.
@@ -117,6 +120,8 @@ pub enum Found {
     },
     /// The watched files that are not as the scope knows them, sorted by their newest spelling.
     Edits(Vec<Edited>),
+    /// What checkers found after the scope's edits.
+    Diagnosis(Diagnosis),
     /// There is nothing.
     Missing,
     /// It is there, but is not read.
@@ -130,6 +135,11 @@ pub enum Found {
 
 /// What stands in the files that were asked for.
 pub type Findings = BTreeMap<Wanted, Found>;
+
+impl Wanted {
+    /// What checkers found after the scope's edits.
+    pub const DIAGNOSTICS: Self = Self { path: String::new(), reading: Reading::Diagnostics };
+}
 
 impl Moment<'_> {
     /// Whether the request stands at the prompt, rather than after tool calls.
@@ -294,6 +304,8 @@ impl fmt::Display for Silence {
 pub enum Proposal {
     /// It is silent.
     Silent(Silence),
+    /// It is silent, and need not look at this again once everything is told.
+    Note(Silence, Vec<Effect>),
     /// It would say these, each judged by the policy.
     Speak(Vec<Speech>),
     /// The client computes its body; the WAIT asks it.

@@ -12,6 +12,7 @@ mod hints;
 pub mod identity;
 mod read;
 pub mod text;
+mod texts;
 mod watch;
 
 pub use compare::Difference;
@@ -19,4 +20,5 @@ pub use contents::{Content, Weight};
 pub use desk::{Bounds, CONTENTS_MAX, Count, Desk, Files, Opening, Options, Seen};
 pub use hints::Changes;
 pub use read::{DEADLINE, look_at};
+pub use texts::{is_gone, texts};
 pub use watch::Health;

@@ -6,6 +6,7 @@
 mod compacted_files;
 mod compaction_available;
 mod date_change;
+mod diagnostics;
 mod edited_files;
 mod fork_provenance;
 mod goal_budget;
@@ -128,6 +129,7 @@ static KINDS: &[Kind] = &[
     Kind::standing("hook-outcome", ALL, |_| share(hook_outcome::HookOutcomes)),
     Kind::standing("workspace-instructions", ALL, |it| share(workspace_instructions::WorkspaceInstructions::new(it)?)),
     Kind::standing("large-attachment", ALL, |_| share(large_attachment::LargeAttachment)),
+    Kind::standing("diagnostics", ALL, |_| share(diagnostics::Diagnostics)),
     Kind::standing("notice", ALL, |_| share(notice::Notice)),
 
     Kind::for_capped_agents("max-requests-warning", |_| share(max_requests::Warning)),

@@ -10,6 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::methods::Method;
 
+use super::checks::Checks;
 use super::handlers;
 use super::surroundings::Surroundings;
 use super::{Application, Connection, InitializeRequest, Outcome};
@@ -23,6 +24,7 @@ pub struct Daemon {
     sessions: DashMap<String, Arc<Slot>>,
     /// The same sessions by the tag at the end of their tokens.
     by_tag: DashMap<u64, Arc<Slot>>,
+    checks: Checks,
 }
 
 /// A session's place in the daemon.
@@ -54,12 +56,22 @@ impl Slot {
 impl Daemon {
     /// A daemon without sessions.
     pub fn new(surroundings: Surroundings) -> Self {
-        Self { surroundings, sessions: DashMap::new(), by_tag: DashMap::new() }
+        Self {
+            surroundings,
+            sessions: DashMap::new(),
+            by_tag: DashMap::new(),
+            checks: Checks::default(),
+        }
     }
 
     /// The time and the randomness.
     pub fn surroundings(&self) -> &Surroundings {
         &self.surroundings
+    }
+
+    /// What checkers say.
+    pub fn checks(&self) -> &Checks {
+        &self.checks
     }
 
     /// The time.
@@ -147,6 +159,7 @@ impl Daemon {
         self.by_tag.remove(&slot.tag);
         // A WAIT that is being prepared still holds the slot: it finds itself overtaken.
         slot.lock().close();
+        self.checks.end_session(session);
         Ok(())
     }
 
@@ -201,5 +214,6 @@ impl Application for Served {
         for slot in self.0.slots() {
             slot.lock().disconnect(connection.id());
         }
+        self.0.checks.disconnect(connection.id());
     }
 }

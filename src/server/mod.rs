@@ -8,6 +8,7 @@ pub mod order;
 pub mod peer;
 pub mod transport;
 
+mod checks;
 mod convert;
 mod daemon;
 mod handlers;

@@ -158,7 +158,7 @@ fn goes_on_from_records(script: &Script) -> Outcome {
     let mut world = World::run(&script)?;
     // What was declared told is noted by the next request.
     world.make_ready(0)?;
-    world.step(&Operation::Deliver { scope: 0, answers: [const { None }; 6] })?;
+    world.step(&Operation::Deliver { scope: 0, answers: vec![] })?;
     world.step(&Operation::EndTurn { scope: 0, right: true })?;
     let root = world.session.scope(&ScopePath::ROOT).expect("the root is there");
     let held = root.history.records().iter().filter(|delivered| delivered.lost.is_none());

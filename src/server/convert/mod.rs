@@ -1,6 +1,7 @@
 //! Wire types to the engine's, and back: the only place that knows both (law 10 of the
 //! architecture). One file a subject.
 
+mod diagnostics;
 mod history;
 mod queues;
 mod records;
@@ -13,6 +14,7 @@ use crate::engine::{Event, Refusal, RefusalKind, ScopePath, Value};
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::scope::Scope as WireScope;
 
+pub use diagnostics::{add_checks, changes, outcome, publish, report};
 pub use history::{cleared, compacted, history_reported, history_row, rewound};
 pub use queues::{acknowledge, enqueue, observe, stage, withdraw};
 pub use records::{record, wire_record};

@@ -356,6 +356,7 @@ pub fn state(session: &Session, scope: &Scope, wire_scope: WireScope) -> wire_st
             .map(|section| (section.name.clone(), serde_json::json!(section.content)))
             .collect(),
         facts: scope.facts.named.iter().map(|(name, it)| (name.clone(), json(it))).collect(),
+        diagnostics: Vec::new(),
         agents: agents
             .map(|agent| {
                 serde_json::json!({

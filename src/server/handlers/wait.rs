@@ -41,12 +41,13 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let deadline = params.deadline_ms.map_or(files::DEADLINE, Duration::from_millis);
     let scope = params.scope.clone();
     let slot = call.daemon.slot(&scope.session, call.at)?;
-    let request = convert::wait(params, call.connection.id())?;
+    let mut request = convert::wait(params, call.connection.id())?;
     let path = request.scope.clone();
     let material =
         call.daemon.surroundings().material(slot.tag()).map_err(|error| internal(&error))?;
 
     let mut session = slot.lock();
+    request.prepared = call.daemon.checks().prepared(&session, &path);
     let staged =
         session.stage(call.at, &request, material).map_err(|refusal| convert::error(&refusal))?;
     let (wait, asks, wanted) = match staged {
