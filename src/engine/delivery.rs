@@ -14,6 +14,7 @@ use super::refusal::Refusal;
 use super::reminder::{Findings, Moment, Part, Proposal, Silence, Speech, View, Wanted};
 use super::render::{self, Form, Size};
 use super::scope::{Member, Scope};
+use super::start;
 use super::token::{Offered, OpenWait, Waiter};
 
 /// A client is about to call a model.
@@ -384,6 +385,8 @@ impl Session {
             }
         }
         chosen.candidates.extend(queued(scope, moment));
+        let unnoted = start::unnoted(&self.facts, scope, moment.digest);
+        chosen.silent.extend(unnoted.into_iter().map(|entry| (entry, Vec::new())));
         (chosen, needs)
     }
 

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::facts::{
     AttachedSkill, GoalReport, Job, Mention, Mode, OfferedSkill, PlanReport, PoolName, Usage,
 };
-use super::record::{Lane, Record};
+use super::files::FileState;
+use super::record::{Lane, Record, Serial};
 use super::tasks::Task;
 use super::value::Value;
 
@@ -418,6 +419,22 @@ pub enum Event {
         wrote: bool,
         /// Whether it was read whole.
         whole: bool,
+    },
+    /// How a file stood when the scope read or wrote it.
+    FileKnown {
+        /// Its path.
+        path: String,
+        /// What stood there.
+        state: FileState,
+        /// When it was read or written, among all that happened.
+        at: Serial,
+        /// Whether this only starts the watch: the scope read a part of it.
+        starts: bool,
+    },
+    /// A file is not watched any more.
+    FileForgotten {
+        /// Its path.
+        path: String,
     },
     /// A value that this build does not know was left out of an event.
     Skipped {

@@ -10,6 +10,7 @@ use super::record::Serial;
 use super::refusal::{Refusal, RefusalKind};
 use super::tasks::Tasks;
 use super::value::Value;
+use super::watched::WatchedFiles;
 
 /// Names that a pool holds at most.
 pub const POOL_NAMES_MAX: usize = 10_000;
@@ -168,8 +169,12 @@ pub struct SessionFacts {
     pub goal: Option<Goal>,
     /// Revisions of patches by the person, oldest first.
     pub revisions: Vec<Revision>,
-    /// The date, and the first one that was set.
-    pub date: Option<(String, String)>,
+    /// The date.
+    pub date: Option<String>,
+    /// The first date that was set.
+    pub first_date: Option<String>,
+    /// The limits with which goals began that were active before the daemon heard of them.
+    pub first_limits: BTreeMap<String, Option<u64>>,
     /// Where the session was forked from.
     pub fork: Option<Fork>,
 }
@@ -371,6 +376,8 @@ pub struct ScopeFacts {
     pub reads: BTreeMap<String, Serial>,
     /// What the person mentioned in this turn.
     pub mentions: Vec<(Serial, Mention)>,
+    /// The files that it read or wrote, and what it knows of them.
+    pub watched: WatchedFiles,
     /// Skills that were attached in this turn, dependencies first.
     pub attached: Vec<(Serial, AttachedSkill)>,
     /// Hooks that blocked something in this turn, the latest of each event last.

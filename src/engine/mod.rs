@@ -30,10 +30,12 @@ mod reminder;
 mod render;
 mod rosters;
 mod scope;
+mod start;
 mod tasks;
 mod token;
 mod turns;
 mod value;
+mod watched;
 
 use std::collections::BTreeMap;
 
@@ -49,7 +51,7 @@ pub use facts::{
     OfferedSkill, PLAN_MODE, PlanReport, PlanState, Pool, PoolName, Revision, ScopeFacts, Section,
     SessionFacts, Touch, Usage, Worktree,
 };
-pub use files::{Author, Change, Edited, FileState, Fingerprint};
+pub use files::{Author, Change, DiffLimits, Edited, FileState, Fingerprint};
 pub use ledger::{Commit, Delivered, History, Line, Loss};
 pub use opening::{Opened, Rejected};
 pub use path::ScopePath;
@@ -63,9 +65,11 @@ pub use reminder::{
 };
 pub use render::{Form, Size, content, estimate_tokens, neutralise, one_line, row, short_name};
 pub use scope::{Member, Scope, Source, Turn};
+pub use start::Start;
 pub use tasks::{Task, TaskStatus, Tasks, WriteMark};
 pub use token::{Expiry, Fate, OpenWait, Tokens, Waiter};
 pub use value::Value;
+pub use watched::{WatchedFile, WatchedFiles};
 
 use delivery::Need;
 use token::Fates;
@@ -99,6 +103,8 @@ pub struct Session {
     /// The planning episode that a conversation resumed from records was in.
     continued_episode: Option<String>,
     scopes: BTreeMap<ScopePath, Scope>,
+    /// Records that a client handed in of agents that it has yet to spawn again.
+    awaited: BTreeMap<ScopePath, Vec<Record>>,
     /// The roster that agents are given a clone of at their spawn.
     for_agents: Vec<Member>,
     /// What agents with a cap on their requests are given beside it.
@@ -145,6 +151,7 @@ impl Session {
             ancestors: Vec::new(),
             continued_episode: None,
             scopes: BTreeMap::from([(ScopePath::ROOT, root)]),
+            awaited: BTreeMap::new(),
             for_agents: Vec::new(),
             for_capped_agents: Vec::new(),
             fates: Fates::default(),
@@ -239,6 +246,18 @@ impl Session {
 
     fn scope_mut(&mut self, path: &ScopePath) -> Result<&mut Scope, Refusal> {
         self.scopes.get_mut(path).ok_or_else(|| unknown(path))
+    }
+
+    /// The number of the newest thing that happened, to name it by later.
+    pub fn newest(&self) -> Serial {
+        self.serial
+    }
+
+    /// What a scope knows of the files that changed in its watch since this was last called, for
+    /// those who compare them with the disk.
+    pub fn take_watch_changes(&mut self, path: &ScopePath) -> Vec<(String, Option<FileState>)> {
+        let scope = self.scopes.get_mut(path);
+        scope.map(|scope| scope.facts.watched.take_changes()).unwrap_or_default()
     }
 
     fn next_serial(&mut self) -> Serial {
@@ -455,6 +474,11 @@ impl Session {
                 }
                 Effect::TakeDropped => scope.facts.dropped.clear(),
                 Effect::TakeReads(until) => scope.facts.reads.retain(|_, read| *read > until),
+                Effect::KnowFile { path, state } => {
+                    if let Some(record) = &record {
+                        scope.facts.watched.tell(&path, state, &record.id);
+                    }
+                }
                 Effect::ForgetAnswer(generator) => scope.queue.forget_answer(&generator),
                 Effect::EndOverride(serial) => {
                     self.facts.mode_override.take_if(|(set, _)| *set == serial);

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::files::FileState;
 use super::path::ScopePath;
 use super::policy::Ordinals;
 use super::render::{self, Form};
@@ -217,6 +218,13 @@ pub enum Effect {
     EndOverride(Serial),
     /// The files whose contents a compaction dropped were named.
     TakeDropped,
+    /// A file stands like this.
+    KnowFile {
+        /// The path under which the scope watches it.
+        path: String,
+        /// What was compared.
+        state: FileState,
+    },
     /// The instructions of every directory read until then were looked at.
     TakeReads(Serial),
     /// What checkers found is compared with these states from now on.

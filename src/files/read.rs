@@ -98,8 +98,8 @@ fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
             Reading::Mention => text(&real, MENTION_BYTES_MAX),
             Reading::Lines(start, end) => lines(&real, start, end),
             Reading::Attachment => attachment(&real, metadata.len()),
-            // Prepared by the caller, never looked for.
-            Reading::Diagnostics => Ok(Found::Missing),
+            // What is not one file is worked out elsewhere, and never looked for.
+            Reading::Edits(_) | Reading::Diagnostics => Ok(Found::Missing),
         }
     });
     found.unwrap_or_else(|error| unread(&real, error.to_string()))
