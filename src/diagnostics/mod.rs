@@ -600,7 +600,7 @@ mod tests {
     }
 
     fn text(lines: &[u8]) -> String {
-        lines.iter().map(|line| format!("{line}\n")).collect()
+        lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect()
     }
 
     /// The counts after an edit from one text and list to others, the edit seen as `how` tells.
@@ -682,7 +682,7 @@ mod tests {
         assert!(books.files.len() <= FILES_MAX);
         assert!(books.files.contains_key(PATH));
         assert_eq!(books.held, books.files.values().map(File::len).sum::<usize>());
-        let most: Vec<_> = (0..LIST_MAX + 1).map(|_| (1, 1)).collect();
+        let most: Vec<_> = (0..=LIST_MAX).map(|_| (1, 1)).collect();
         assert!(books.publish(0, PATH, report(&most, 2)).is_err());
         assert!(books.end_turn(&owner()));
         assert!(books.editors.is_empty() && books.owners.is_empty());
