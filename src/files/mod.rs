@@ -2,8 +2,10 @@
 //! runs on threads of its own, never on a connection's path.
 
 pub mod diff;
+mod git;
 pub mod identity;
 mod read;
+pub mod secrecy;
 pub mod text;
 
 pub use read::{DEADLINE, look_at};
