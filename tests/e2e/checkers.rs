@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -338,4 +339,74 @@ fn a_linter_of_files_on_disk() {
     let lines = edit(&mut daemon, "def f():\n    return y\n");
     assert_eq!(lines.len(), 2, "{lines:#?}");
     assert!(lines[1].starts_with("- small.py:2:12: warning [F821] (ruff)"), "{lines:#?}");
+}
+
+/// A file that the agent reaches through a link, and the server by its real path, is one file, told
+/// of as the agent spells it; one whose link leaves the root is not listed.
+#[test]
+fn a_linked_file_is_the_file_that_it_leads_to() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().canonicalize().expect("its real path");
+    for path in ["work/real", "elsewhere"] {
+        fs::create_dir_all(root.join(path)).expect("a directory");
+        fs::write(root.join(path).join("a.py"), "a\nb\n").expect("a file");
+    }
+    let work = root.join("work");
+    symlink("real", work.join("link")).expect("a link");
+    symlink("../elsewhere", work.join("out")).expect("a link");
+    let (real, linked, outside) =
+        (work.join("real/a.py"), work.join("link/a.py"), work.join("out/a.py"));
+    let mut daemon = daemon_at(&work);
+    let publish = |daemon: &mut Daemon, file: &Path, messages: &[(&str, usize)]| {
+        let problem = |(message, line): &(&str, usize)| {
+            let at = json!({"line": line, "character": 0});
+            json!({"range": {"start": at, "end": at}, "severity": 1, "message": message})
+        };
+        let found: Vec<_> = messages.iter().map(problem).collect();
+        let params = json!({"uri": file, "checker": "c", "diagnostics": found});
+        answer(daemon, "diagnostic/publish", &params);
+    };
+    publish(&mut daemon, &real, &[("old", 1)]);
+    let edit = |daemon: &mut Daemon, file: &Path, text: &str| {
+        answer(daemon, "edit/begin", &json!({"session": "s", "uris": [file]}));
+        fs::write(file, text).expect("the file can be written");
+        let uris = json!([{"uri": file}]);
+        answer(daemon, "edit/end", &json!({"session": "s", "uris": uris, "ok": true}));
+    };
+    edit(&mut daemon, &linked, "new\na\nb\n");
+    edit(&mut daemon, &outside, "new\n");
+    publish(&mut daemon, &real, &[("old", 2), ("new", 0)]);
+    publish(&mut daemon, &root.join("elsewhere/a.py"), &[("outside", 0)]);
+    publish(&mut daemon, &outside, &[("outside", 0)]);
+    let lines = told(&mut daemon);
+    assert_eq!(lines.len(), 4, "{lines:#?}");
+    assert_eq!(lines[1], "- link/a.py:1:1: error: new");
+    assert_eq!(lines[3], "- link/a.py:3:1: error: old");
+
+    // Known now under both names, and where its lines went.
+    edit(&mut daemon, &real, "# x\nnew\na\nb\n");
+    publish(&mut daemon, &linked, &[("old", 3), ("new", 1), ("new", 3)]);
+    let lines = told(&mut daemon);
+    assert_eq!(lines[1..], ["- link/a.py:4:1: error: new"]);
+}
+
+/// A file that an edit removes loses its results.
+#[test]
+fn an_edit_that_deletes_leaves_nothing_to_tell() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().canonicalize().expect("its real path");
+    let file = root.join("a.py");
+    fs::write(&file, "x\n").expect("a file");
+    let mut daemon = daemon_at(&root);
+    let found = json!([{"message": "wrong", "severity": 1}]);
+    let publish = json!({"uri": file, "checker": "c", "diagnostics": found});
+    answer(&mut daemon, "diagnostic/publish", &publish);
+    answer(&mut daemon, "edit/begin", &json!({"session": "s", "uris": [file]}));
+    fs::remove_file(&file).expect("it is there");
+    let end = json!({"session": "s", "uris": [{"uri": file}], "ok": true});
+    answer(&mut daemon, "edit/end", &end);
+    answer(&mut daemon, "diagnostic/publish", &publish);
+    assert_eq!(told(&mut daemon), [""; 0]);
+    let state = answer(&mut daemon, "session/state", &json!({"session": "s"}));
+    assert_eq!(state["diagnostics"], json!([]));
 }
