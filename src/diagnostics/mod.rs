@@ -741,6 +741,56 @@ mod tests {
         assert!(books.editors.is_empty() && books.owners.is_empty());
     }
 
+    /// A checker whose connection is gone holds nobody up, and is heard again when it is back.
+    #[test]
+    fn who_is_gone_is_not_waited_for() {
+        let mut books = Bookkeeper::default();
+        books.publish(0, PATH, report(&[(1, 1)], 1)).unwrap();
+        let readings = books.end(&owner(), &[(PATH.to_owned(), Some(2))]).unwrap();
+        books.place(&owner(), &readings[0], PATH, Place { is_inside: true, shows: true });
+        let outcome = |books: &mut Bookkeeper| {
+            let mut settling = books.settle(0, &owner(), None, None);
+            books.settled(0, &mut settling).map(|all| all[0].1)
+        };
+        assert_eq!(outcome(&mut books), Err(SETTLING_MAX));
+        assert!(!books.disconnect(7), "another connection");
+        assert!(books.disconnect(0));
+        assert_eq!(outcome(&mut books), Ok(Outcome::None));
+
+        let running = Report { standing: Standing::Running, ..report(&[], 2) };
+        assert_eq!(books.publish(0, PATH, running), Ok(true));
+        assert_eq!(outcome(&mut books), Err(SETTLING_MAX));
+        assert!(books.disconnect(0));
+        assert_eq!(outcome(&mut books), Ok(Outcome::None));
+        let diagnosis = books.diagnosis(&owner(), &Checked::default()).unwrap();
+        assert_eq!(diagnosis.failed, ["c"]);
+
+        books.publish(0, PATH, report(&[(1, 1), (2, 2)], 2)).unwrap();
+        assert_eq!(outcome(&mut books), Err(edited::FOLLOWING));
+        let diagnosis = books.diagnosis(&owner(), &Checked::default()).unwrap();
+        assert_eq!((diagnosis.new.len(), diagnosis.before.len()), (1, 1));
+    }
+
+    /// A spelling that leads through a link is learnt in the middle of an edit, and what was known
+    /// under either name stays known.
+    #[test]
+    fn two_spellings_become_one_file() {
+        let (link, real) = ("/w/link", "/w/real");
+        let mut books = Bookkeeper::default();
+        books.publish(0, real, report(&[(1, 1)], 1)).unwrap();
+        let readings = books.end(&owner(), &[(link.to_owned(), Some(2))]).unwrap();
+        let told = Checked::default();
+        assert_eq!(books.diagnosis(&owner(), &told).unwrap().counts.edited, 0, "not looked at");
+        books.place(&owner(), &readings[0], real, Place { is_inside: true, shows: false });
+        books.publish(0, link, report(&[(1, 4), (2, 2)], 2)).unwrap();
+        let diagnosis = books.diagnosis(&owner(), &told).unwrap();
+        assert_eq!((diagnosis.new.len(), diagnosis.before.len()), (1, 1));
+        assert_eq!((diagnosis.new[0].path.as_str(), &diagnosis.new[0].message), (link, &None));
+        assert_eq!(books.files.len(), 1);
+        assert_eq!(books.held, 2);
+        assert!(books.end_turn(&owner()) && books.editors.is_empty());
+    }
+
     #[test]
     fn texts_are_counted() {
         let mut books = Bookkeeper::default();
