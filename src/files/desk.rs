@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,6 +88,12 @@ pub struct Files {
     pub(super) authors: Authors,
 }
 
+impl fmt::Debug for Files {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Files").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
 impl Files {
     /// Watches nothing yet, and starts no thread before there is something to watch.
     pub fn new(options: Options) -> Arc<Self> {
@@ -104,6 +111,7 @@ impl Files {
         bounds: Bounds,
     ) -> Arc<Desk> {
         let state = Mutex::new(State::new(bounds));
+        let secrecy = Mutex::new(secrecy);
         Arc::new(Desk { files: self.clone(), session: session.into(), secrecy, state })
     }
 
@@ -112,10 +120,20 @@ impl Files {
         self.hints.hint(path.as_ref());
     }
 
-    /// The person saved this in the editor. To be called with what stood on the disk right after
-    /// that, on a thread that may look at the disk.
-    pub fn saved_by_person(&self, path: &str, state: &FileState) {
-        self.authors.wrote(disk::real_path(path.as_ref()), Who::Person, state);
+    /// The person saved a file in the editor: this text, or what stands on the disk. To be called on
+    /// a thread that may look at the disk.
+    pub fn saved_by_person(&self, path: &str, text: Option<&str>) {
+        let state = match text {
+            Some(text) => Some(text_state(text)),
+            None => {
+                let reading = Reading { bytes_max: 0, fresh: self.options.fresh };
+                let snapshot = disk::snapshot(path.as_ref(), &reading, Patience::ENDLESS);
+                snapshot.map(|snapshot| snapshot.state)
+            }
+        };
+        if let Some(state) = state {
+            self.authors.wrote(disk::real_path(path.as_ref()), Who::Person, &state);
+        }
         self.hint(path);
     }
 
@@ -133,6 +151,12 @@ impl Files {
     pub fn weight(&self) -> Weight {
         self.contents.weight()
     }
+}
+
+/// How a file with this text stands.
+fn text_state(text: &str) -> FileState {
+    let bytes = text.as_bytes();
+    FileState::File { fingerprint: text::fingerprint(bytes), bytes: bytes.len() as u64 }
 }
 
 /// What a look found.
@@ -160,8 +184,14 @@ pub struct Count {
 pub struct Desk {
     pub(super) files: Arc<Files>,
     session: Arc<str>,
-    secrecy: Arc<Secrecy>,
+    secrecy: Mutex<Arc<Secrecy>>,
     pub(super) state: Mutex<State>,
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Desk").field("session", &self.session).finish_non_exhaustive()
+    }
 }
 
 impl Desk {
@@ -169,7 +199,7 @@ impl Desk {
     /// (`reminders.md` §5). Looks at the disk.
     pub fn may_watch(&self, path: &str) -> bool {
         let path = Path::new(path);
-        !self.secrecy.never_watched(path, &disk::real_path(path))
+        !self.secrecy().never_watched(path, &disk::real_path(path))
     }
 
     /// Takes a snapshot of a file. Its content is kept until the scope learns of it, or something
@@ -192,8 +222,7 @@ impl Desk {
     pub fn given(&self, scope: &ScopePath, path: &str, text: &str) -> Seen {
         let place = Place::find(&self.files, path);
         let bytes = text.as_bytes();
-        let state =
-            FileState::File { fingerprint: text::fingerprint(bytes), bytes: bytes.len() as u64 };
+        let state = text_state(text);
         let seen = Seen { real: disk::shown(place.real()), state: state.clone() };
         let bytes = (bytes.len() as u64 <= self.reading().bytes_max).then(|| bytes.to_vec());
         let snapshot = Snapshot { state, stamp: None, is_trusted: false, bytes };
@@ -270,8 +299,18 @@ impl Desk {
     }
 
     /// What of the session's files may be shown.
-    pub fn secrecy(&self) -> &Arc<Secrecy> {
-        &self.secrecy
+    pub fn secrecy(&self) -> Arc<Secrecy> {
+        self.secrecy.lock().clone()
+    }
+
+    /// Something else may be shown from now on. What was kept before is judged no more, and given up.
+    pub fn set_secrecy(&self, secrecy: Arc<Secrecy>) {
+        *self.secrecy.lock() = secrecy;
+        let mut state = self.state.lock();
+        let bounds = state.bounds;
+        state.set_bounds(Bounds { contents: 0, ..bounds });
+        state.shrink();
+        state.set_bounds(bounds);
     }
 
     /// Finds where the spellings that led to a file lead now.
@@ -301,8 +340,8 @@ impl Desk {
         let FileState::File { fingerprint, .. } = snapshot.state else { return None };
         let bytes = snapshot.bytes.as_deref()?;
         let path = Path::new(path);
-        let may = self.secrecy.judge(path, place.real()) == Verdict::Show
-            && !self.secrecy.is_generated(path);
+        let secrecy = self.secrecy();
+        let may = secrecy.judge(path, place.real()) == Verdict::Show && !secrecy.is_generated(path);
         may.then(|| self.files.contents.keep(fingerprint, bytes))
     }
 }

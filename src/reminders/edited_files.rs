@@ -144,7 +144,8 @@ fn parts(edits: &[Edited], view: &View<'_>) -> Vec<Part> {
     let named: Vec<_> = edits.iter().filter(|edited| !is_shown(edited)).collect();
     for some in named.chunks(LISTED_TOGETHER) {
         let lines: Vec<_> = some.iter().map(|edited| listed(edited, root)).collect();
-        let body = format!("Read these again before relying on them:\n{}", lines.join("\n"));
+        let body =
+            format!("Named only; read what is there before relying on it:\n{}", lines.join("\n"));
         parts.push(part(body, some.iter().copied(), view));
     }
     if let Some(first) = parts.first_mut() {

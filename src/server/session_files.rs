@@ -201,7 +201,10 @@ impl SessionFiles {
         drop(session.apply(at, scope, event));
         drop(session.take_lines());
         drop(session);
-        waiting.into_iter().for_each(|waiting| drop(waiting.send(())));
+        for waiting in waiting {
+            // Whoever waited may be gone.
+            _ = waiting.send(());
+        }
     }
 
     /// A file is not watched any more.
@@ -220,7 +223,7 @@ impl SessionFiles {
             drop(session.apply(at, &scope, Event::FileForgotten { path }));
             drop(session.take_lines());
             drop(session);
-            drop(sender.send(()));
+            _ = sender.send(());
         })?;
         Ok(receiver)
     }
@@ -253,7 +256,9 @@ impl SessionFiles {
                 _ => read.push(wanted),
             }
         }
-        let read = files::look_at(read, secrecy, deadline);
+        let root = self.rules.lock().root.clone();
+        let root = root.as_ref().and_then(|root| root.to_str());
+        let read = files::look_at(read, root, deadline);
         let until = tokio::time::Instant::now() + deadline;
         async move {
             let mut findings: BTreeMap<_, _> = read.await;
@@ -340,7 +345,7 @@ impl Editors {
             return None;
         }
         let (sender, receiver) = oneshot::channel();
-        self.lane.push(Box::new(move || drop(sender.send(())))).then_some(receiver)
+        self.lane.push(Box::new(move || _ = sender.send(()))).then_some(receiver)
     }
 }
 

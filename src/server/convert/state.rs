@@ -6,7 +6,6 @@ use crate::engine::{
     PlanReport, PlanState, PoolName, Scope, ScopePath, Session, Task, TaskStatus, Usage, Value,
 };
 use crate::files;
-use reminderd_protocol::files::{FileReadParams, FileWroteParams};
 use reminderd_protocol::scope::Scope as WireScope;
 use reminderd_protocol::state as wire_state;
 
