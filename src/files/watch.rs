@@ -210,7 +210,11 @@ impl Watcher {
     /// long or there is no way to know.
     pub fn barrier(&self, deadline: Option<Instant>) -> bool {
         let mut table = self.shared.table.lock();
-        if table.marker.overdue.is_some() || !table.marker.advance() {
+        if table.marker.overdue.is_some() {
+            return false;
+        }
+        if !table.marker.advance() {
+            self.shared.work.notify_one();
             return false;
         }
         let ticket = table.marker.asked;
@@ -453,7 +457,7 @@ impl Shared {
 
     /// Makes and watches the directory of the marker, unless it is there.
     fn place_marker(&self, watcher: &mut RecommendedWatcher) {
-        if !std::mem::take(&mut self.table.lock().marker.is_wanted) {
+        if !self.table.lock().marker.is_wanted {
             return;
         }
         let make = |place: PathBuf| {
@@ -468,17 +472,19 @@ impl Shared {
             Some(Ok(made)) => Ok(made),
             _ => make(std::env::temp_dir()),
         };
-        let problem = match made {
-            Err(error) => format!("no directory for the marker: {}", error.kind()),
-            Ok((directory, real)) => match watcher.watch(&real, RecursiveMode::NonRecursive) {
-                Err(error) => shown(&error),
-                Ok(()) => {
-                    self.table.lock().marker.directory = Some(directory);
-                    return;
-                }
-            },
-        };
-        self.note(&mut self.table.lock(), &problem);
+        let made = made.map_err(|error| format!("no directory for the marker: {}", error.kind()));
+        let watched = made.and_then(|(directory, real)| {
+            let watched = watcher.watch(&real, RecursiveMode::NonRecursive);
+            watched.map(|()| directory).map_err(|error| shown(&error))
+        });
+        let mut table = self.table.lock();
+        table.marker.is_wanted = false;
+        match watched {
+            Ok(directory) => table.marker.directory = Some(directory),
+            Err(problem) => self.note(&mut table, &problem),
+        }
+        drop(table);
+        self.progress.notify_all();
     }
 
     /// An event. Never waits for anything but the table.
@@ -745,7 +751,6 @@ mod tests {
         home.epoch();
         fs::remove_dir_all(first).expect("it was there");
         assert!(!home.watcher.barrier(None));
-        home.watcher.shared.work.notify_one();
         home.watcher.settle();
         assert!(marker(&home).is_some());
         assert!(home.sees_a_write());
