@@ -69,6 +69,15 @@ pub struct Finding<'a> {
     pub is_fresh: bool,
 }
 
+/// What a look at the disk said of an edited file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Whether it lies below the session's root, links followed.
+    pub is_inside: bool,
+    /// Whether its content may be shown.
+    pub shows: bool,
+}
+
 /// How waiting for a file's checkers stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Settlement {
@@ -86,6 +95,10 @@ pub enum Settlement {
 /// A file that a scope edits in its turn.
 #[derive(Debug, Default)]
 pub struct Edited {
+    /// The scope's own spelling of the path.
+    pub spelled: String,
+    /// What was seen of it on disk; nothing is told of it before.
+    pub place: Option<Place>,
     baseline: Lists,
     /// The state of the text when `edit/begin` announced the edit.
     begun: Option<u64>,
@@ -101,11 +114,25 @@ pub struct Edited {
 
 impl Edited {
     /// An edit is about to be made, or was: the baseline is what is known now.
-    pub fn new(file: Option<&File>) -> Self {
+    pub fn new(spelled: &str, file: Option<&File>) -> Self {
         let lists = file.into_iter().flat_map(|file| &file.checkers);
         let baseline = lists.filter_map(|(name, checker)| Some((name, checker.list.as_ref()?)));
         let baseline = baseline.map(|(name, list)| (name.clone(), Arc::clone(list))).collect();
-        Self { baseline, ..Self::default() }
+        Self { spelled: spelled.to_owned(), baseline, ..Self::default() }
+    }
+
+    /// It turned out to be the same file as another spelling, of which more was known.
+    pub fn is_same_as(&mut self, file: &File) {
+        for (name, checker) in &file.checkers {
+            let list = checker
+                .list
+                .as_ref()
+                .filter(|list| self.edit.as_ref().is_none_or(|edit| !list.is_fresh(edit)));
+            if let Some(list) = list.or(checker.earlier.as_ref()) {
+                self.baseline.entry(name.clone()).or_insert_with(|| Arc::clone(list));
+            }
+        }
+        self.notice(file);
     }
 
     /// The latest edit that was made.
@@ -200,7 +227,6 @@ impl Edited {
     /// turn reflected, `number` makes numbers for states.
     pub fn finding(
         &mut self,
-        path: &str,
         file: &File,
         told: Option<u64>,
         number: &mut u64,
@@ -241,7 +267,8 @@ impl Edited {
         let said_unchecked = base.is_some_and(|base| base.edit == edit.order && base.unchecked);
         let known = self.states.iter().position(|state| state.since == since && is_as(state));
         let lists = base.map_or(&self.baseline, |base| &base.lists);
-        let compared = known.is_none().then(|| (compared(path, file, &edit, lists), lists.clone()));
+        let compared =
+            known.is_none().then(|| (compared(&self.spelled, file, &edit, lists), lists.clone()));
         let index = if let Some((found, mut lists)) = compared {
             *number += 1;
             let tells_before = !reported && found.before_count > 0;

@@ -23,6 +23,7 @@ use crate::engine::{
     Checked, DiagnosedProblem, Diagnosis, Millis, Refusal, RefusalKind, ScopePath,
 };
 
+pub use edited::Place;
 use edited::{Edited, FILE_PROBLEMS_MAX, Settlement};
 use results::File;
 
@@ -64,8 +65,8 @@ pub struct Owner {
 pub struct Reading {
     /// Its path.
     pub path: String,
-    /// The state of the text that the reading is of.
-    state: u64,
+    /// The state of the text that the reading is of; `None` where only its place is asked for.
+    state: Option<u64>,
     /// Whether an edit was made, rather than announced.
     after: bool,
 }
@@ -121,6 +122,8 @@ pub struct Bookkeeper {
     owners: BTreeMap<Owner, BTreeMap<String, Edited>>,
     /// Who edits a file.
     editors: BTreeMap<String, BTreeSet<Owner>>,
+    /// The real paths of spellings that lead through links.
+    real: BTreeMap<String, String>,
     /// Rises with everything that is heard.
     order: u64,
     /// The number of the last state that a WAIT was given.
@@ -138,6 +141,7 @@ impl Bookkeeper {
 
     /// An editor opened a file: its versions start over.
     pub fn open(&mut self, path: &str, version: Option<i64>, text: String) {
+        let path = &self.real_path(path);
         self.with_text(path, |file, room| {
             file.open(version, Some(text).filter(|text| text.len() <= room));
         });
@@ -145,11 +149,13 @@ impl Bookkeeper {
 
     /// An editor changed a file.
     pub fn change(&mut self, path: &str, version: Option<i64>, changes: &[TextChange]) {
+        let path = &self.real_path(path);
         self.with_text(path, |file, room| file.change(version, changes, room));
     }
 
     /// An editor closed a file.
     pub fn close(&mut self, path: &str) {
+        let path = &self.real_path(path);
         if self.files.contains_key(path) {
             self.with_text(path, |file, _| file.close());
         }
@@ -157,6 +163,7 @@ impl Bookkeeper {
 
     /// A file is gone, and with it its results and baselines.
     pub fn delete(&mut self, path: &str) {
+        let path = &self.real_path(path);
         self.forget_file(path);
         for owner in self.editors.remove(path).unwrap_or_default() {
             if let Some(edited) = self.owners.get_mut(&owner) {
@@ -167,7 +174,7 @@ impl Bookkeeper {
 
     /// The text of a file as of its latest edit, where it is known.
     pub fn text_on_disk(&self, reading: &Reading) -> Option<Arc<str>> {
-        self.files.get(&reading.path)?.on_disk.clone().filter(|_| reading.after)
+        self.files.get(&self.real_path(&reading.path))?.on_disk.clone().filter(|_| reading.after)
     }
 
     /// What was read from disk. `edits` is what changed since [`Self::text_on_disk`].
@@ -177,20 +184,61 @@ impl Bookkeeper {
         text: Option<Arc<str>>,
         edits: Option<Vec<LineEdit>>,
     ) {
+        let path = self.real_path(&reading.path);
+        let Some(state) = reading.state else { return };
         // What was read too late is of another moment.
-        let is_of_now =
-            |file: &File| file.document.is_none() && file.changes.state() == reading.state;
-        if !self.files.get(&reading.path).is_some_and(is_of_now) {
+        let is_of_now = |file: &File| file.document.is_none() && file.changes.state() == state;
+        if !self.files.get(&path).is_some_and(is_of_now) {
             return;
         }
-        let (state, after) = (reading.state, reading.after);
-        self.with_text(&reading.path, |file, room| {
+        let after = reading.after;
+        self.with_text(&path, |file, room| {
             file.on_disk = text.filter(|text| text.len() <= room);
             if let Some(edits) = edits.filter(|_| after) {
                 file.changes.fill(state, edits);
             }
             file.revision += 1;
         });
+    }
+
+    /// What a look at the disk said of a file that the scope edits, and its real path.
+    pub fn place(&mut self, owner: &Owner, reading: &Reading, real: &str, place: Place) {
+        self.is_really(&reading.path, real);
+        let path = self.real_path(&reading.path);
+        if let Some(edited) = self.owners.get_mut(owner).and_then(|edited| edited.get_mut(&path)) {
+            edited.place = Some(place);
+        }
+    }
+
+    /// A spelling of a path leads through links.
+    fn is_really(&mut self, spelled: &str, real: &str) {
+        let known = self.real_path(spelled);
+        if known == real || self.real.len() >= FILES_MAX {
+            return;
+        }
+        self.real.insert(spelled.to_owned(), real.to_owned());
+        if let Some(other) = self.files.remove(&known) {
+            let (held, text) = (other.len(), other.text().map_or(0, str::len));
+            let file = self.files.entry(real.to_owned()).or_default();
+            let before = (file.len(), file.text().map_or(0, str::len));
+            file.absorb(other);
+            self.held = self.held - held - before.0 + file.len();
+            self.texts = self.texts - text - before.1 + file.text().map_or(0, str::len);
+        }
+        let file = self.files.entry(real.to_owned()).or_default();
+        for owner in self.editors.remove(&known).unwrap_or_default() {
+            let Some(all) = self.owners.get_mut(&owner) else { continue };
+            if let Some(mut edited) = all.remove(&known) {
+                edited.is_same_as(file);
+                all.entry(real.to_owned()).or_insert(edited);
+                self.editors.entry(real.to_owned()).or_default().insert(owner);
+            }
+        }
+    }
+
+    /// The real path of a spelling, as far as it is known.
+    fn real_path(&self, path: &str) -> String {
+        self.real.get(path).map_or(path, String::as_str).to_owned()
     }
 
     /// Does something to a file that may change how many bytes of text are kept; it is given how
@@ -213,18 +261,17 @@ impl Bookkeeper {
     pub fn begin(&mut self, owner: &Owner, paths: &[String]) -> Result<Vec<Reading>, Refusal> {
         self.check_room(owner, paths.iter())?;
         let mut readings = Vec::new();
-        for path in paths {
+        for spelled in paths {
             self.order += 1;
             let order = self.order;
-            self.edited(owner, path);
+            let path = &self.real_path(spelled);
+            self.edited(owner, path, spelled);
             let file = self.files.entry(path.clone()).or_default();
             file.heard = order;
             let edited = self.owners.get_mut(owner).and_then(|edited| edited.get_mut(path));
             edited.into_iter().for_each(|edited| edited.begin(file));
-            if file.document.is_none() {
-                let state = file.changes.state();
-                readings.push(Reading { path: path.clone(), state, after: false });
-            }
+            let state = file.document.is_none().then(|| file.changes.state());
+            readings.push(Reading { path: spelled.clone(), state, after: false });
         }
         Ok(readings)
     }
@@ -238,10 +285,11 @@ impl Bookkeeper {
     ) -> Result<Vec<Reading>, Refusal> {
         self.check_room(owner, edits.iter().map(|(path, _)| path))?;
         let mut readings = Vec::new();
-        for (path, version) in edits {
+        for (spelled, version) in edits {
             self.order += 1;
             let order = self.order;
-            self.edited(owner, path);
+            let path = &self.real_path(spelled);
+            self.edited(owner, path, spelled);
             let file = self.files.entry(path.clone()).or_default();
             file.heard = order;
             if let Some(edited) = self.owners.get_mut(owner).and_then(|edited| edited.get_mut(path))
@@ -249,10 +297,8 @@ impl Bookkeeper {
                 edited.end(file, order, *version);
             }
             // A document's changes are reported one by one; what else an edit did is read.
-            if file.document.is_none() {
-                let state = file.changes.push(*version, None);
-                readings.push(Reading { path: path.clone(), state, after: true });
-            }
+            let state = file.document.is_none().then(|| file.changes.push(*version, None));
+            readings.push(Reading { path: spelled.clone(), state, after: true });
         }
         Ok(readings)
     }
@@ -287,7 +333,10 @@ impl Bookkeeper {
     ) -> Result<(), Refusal> {
         let edited = self.owners.get(owner);
         let known = edited.map_or(0, BTreeMap::len);
-        let others = paths.filter(|path| !edited.is_some_and(|it| it.contains_key(*path))).count();
+        let is_known = |path: &&String| {
+            edited.is_some_and(|edited| edited.contains_key(&self.real_path(path)))
+        };
+        let others = paths.filter(|path| !is_known(path)).count();
         if known + others > EDITED_MAX {
             return Err(Refusal::new(
                 RefusalKind::LimitExceeded,
@@ -297,10 +346,10 @@ impl Bookkeeper {
         Ok(())
     }
 
-    fn edited(&mut self, owner: &Owner, path: &str) {
+    fn edited(&mut self, owner: &Owner, path: &str, spelled: &str) {
         let edited = self.owners.entry(owner.clone()).or_default();
         if !edited.contains_key(path) {
-            edited.insert(path.to_owned(), Edited::new(self.files.get(path)));
+            edited.insert(path.to_owned(), Edited::new(spelled, self.files.get(path)));
             self.editors.entry(path.to_owned()).or_default().insert(owner.clone());
         }
     }
@@ -318,6 +367,7 @@ impl Bookkeeper {
                 "publish the gravest ones",
             );
         }
+        let path = &self.real_path(path);
         self.make_room();
         if self.held + report.found.len() > DIAGNOSTICS_MAX {
             return full(
@@ -410,12 +460,12 @@ impl Bookkeeper {
     ) -> Settling {
         let edited = self.owners.get(owner);
         let edit_of = |path: &str| {
-            let edited = edited.and_then(|edited| edited.get(path));
+            let edited = edited.and_then(|edited| edited.get(&self.real_path(path)));
             edited.and_then(Edited::edit).map(|edit| edit.order)
         };
         let paths = paths.unwrap_or_else(|| {
             let all = edited.into_iter().flatten().filter(|(_, edited)| edited.edit().is_some());
-            all.map(|(path, _)| path.clone()).collect()
+            all.map(|(_, edited)| edited.spelled.clone()).collect()
         });
         let files = paths.into_iter().map(|path| {
             let edit = edit_of(&path);
@@ -435,9 +485,10 @@ impl Bookkeeper {
         settling: &mut Settling,
     ) -> Result<Vec<(String, Outcome)>, Millis> {
         let mut next = settling.limit;
-        let mut edited = self.owners.get_mut(&settling.owner);
         for awaited in &mut settling.files {
-            let edited = edited.as_mut().and_then(|edited| edited.get_mut(&awaited.path));
+            let path = self.real_path(&awaited.path);
+            let edited = self.owners.get_mut(&settling.owner);
+            let edited = edited.and_then(|edited| edited.get_mut(&path));
             let present = edited.as_ref().and_then(|edited| edited.edit());
             if awaited.edit.is_none() {
                 awaited.outcome = Some(Outcome::None);
@@ -451,7 +502,7 @@ impl Bookkeeper {
             if awaited.outcome.is_some() {
                 continue;
             }
-            let settlement = edited.settlement(self.files.get(&awaited.path), now);
+            let settlement = edited.settlement(self.files.get(&path), now);
             let is_over = now >= settling.limit;
             awaited.outcome = match settlement {
                 Settlement::Ready => Some(Outcome::Ready),
@@ -483,10 +534,10 @@ impl Bookkeeper {
         let mut files = Vec::new();
         for (path, edited) in edited.iter_mut().filter(|(_, edited)| edited.edit().is_some()) {
             let file = self.files.get(path);
-            let told = told.states.get(path).copied();
-            let finding = file.and_then(|file| edited.finding(path, file, told, &mut self.state));
-            let mut row =
-                EditedFile { path: path.clone(), is_fresh: false, new: 0, before: 0, resolved: 0 };
+            let path = edited.spelled.clone();
+            let told = told.states.get(&path).copied();
+            let finding = file.and_then(|file| edited.finding(file, told, &mut self.state));
+            let mut row = EditedFile { path, is_fresh: false, new: 0, before: 0, resolved: 0 };
             if let Some(finding) = finding {
                 row.is_fresh = finding.is_fresh;
                 row.new = finding.found.new_count;
@@ -498,34 +549,31 @@ impl Bookkeeper {
         files
     }
 
-    /// What a WAIT of the scope has to say: of the files that `lists` lets through, and without
-    /// the text of those that `withholds` names. `None` when the turn edited nothing.
-    pub fn diagnosis(
-        &mut self,
-        owner: &Owner,
-        told: &Checked,
-        lists: impl Fn(&str) -> bool,
-        withholds: impl Fn(&str) -> bool,
-    ) -> Option<Diagnosis> {
+    /// What a WAIT of the scope has to say: of the files below the session's root, and without the
+    /// text of those whose content is not to be shown. `None` when the turn edited nothing.
+    pub fn diagnosis(&mut self, owner: &Owner, told: &Checked) -> Option<Diagnosis> {
         let edited = self.owners.get_mut(owner)?;
         let mut diagnosis = Diagnosis::default();
         let mut failed = BTreeSet::new();
-        for (path, edited) in edited.iter_mut().filter(|(path, _)| lists(path)) {
-            if edited.edit().is_none() {
-                continue;
-            }
+        let mut withheld = BTreeSet::new();
+        for (path, edited) in edited.iter_mut().filter(|(_, edited)| edited.edit().is_some()) {
+            // Until it was looked at, nobody knows what may be told of it.
+            let Some(place) = edited.place.filter(|place| place.is_inside) else { continue };
             diagnosis.counts.edited += 1;
             let Some(file) = self.files.get(path) else { continue };
+            let path = edited.spelled.clone();
+            if !place.shows {
+                withheld.insert(path.clone());
+            }
             failed.extend(edited.failed(file).map(str::to_owned));
-            let told = told.states.get(path).copied();
-            let Some(finding) = edited.finding(path, file, told, &mut self.state) else { continue };
+            let told = told.states.get(&path).copied();
+            let Some(finding) = edited.finding(file, told, &mut self.state) else { continue };
             let (found, counts) = (finding.found, &mut diagnosis.counts);
             counts.reported += u64::from(finding.is_fresh);
             counts.before += found.before_count;
             let Some(state) = finding.state else { continue };
             counts.new += found.new_count;
             counts.resolved += found.resolved_count;
-            diagnosis.states.insert(path.clone(), state);
             diagnosis.more_new += found.new_count;
             diagnosis.new.extend(found.new.iter().cloned());
             if finding.tells_before {
@@ -535,11 +583,12 @@ impl Bookkeeper {
             if finding.unchecked {
                 diagnosis.unchecked.push(path.clone());
             }
+            diagnosis.states.insert(path, state);
         }
         diagnosis.failed.extend(failed.into_iter().filter(|name| !told.failed.contains(name)));
         cap(&mut diagnosis);
         let shown = diagnosis.new.iter_mut().chain(&mut diagnosis.before);
-        for problem in shown.filter(|problem| withholds(&problem.path)) {
+        for problem in shown.filter(|problem| withheld.contains(&problem.path)) {
             problem.message = None;
         }
         Some(diagnosis)
@@ -570,5 +619,143 @@ fn cap(diagnosis: &mut Diagnosis) {
             fits
         });
         *more = more.saturating_sub(list.len() as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PATH: &str = "/w/a";
+
+    fn owner() -> Owner {
+        Owner { session: "s".to_owned(), scope: ScopePath::ROOT }
+    }
+
+    fn report(list: &[(u8, u32)], version: i64) -> Report {
+        let found = list.iter().map(|(message, line)| {
+            let at = Position { line: *line, character: 0 };
+            Diagnostic::new(Some((at, at)), Some(1), None, None, &message.to_string())
+        });
+        Report {
+            checker: "c".to_owned(),
+            connection: 0,
+            version: Some(version),
+            standing: Standing::Done,
+            found: found.collect(),
+        }
+    }
+
+    fn text(lines: &[u8]) -> String {
+        lines.iter().flat_map(|line| [line.to_string(), "\n".to_owned()]).collect()
+    }
+
+    /// The counts after an edit from one text and list to others, the edit seen as `how` tells.
+    fn counts(
+        former: (&[u8], &[(u8, u32)]),
+        present: (&[u8], &[(u8, u32)]),
+        how: u8,
+    ) -> (u64, u64, u64) {
+        let mut books = Bookkeeper::default();
+        let (before, after) = (text(former.0), text(present.0));
+        if how == 0 {
+            books.open(PATH, Some(1), before.clone());
+        }
+        books.publish(0, PATH, report(former.1, 1)).unwrap();
+        let readings = books.begin(&owner(), &[PATH.to_owned()]).unwrap();
+        let place = Place { is_inside: true, shows: true };
+        for reading in &readings {
+            books.place(&owner(), reading, PATH, place);
+        }
+        for reading in readings.iter().filter(|_| how == 1) {
+            books.read(reading, Some(before.as_str().into()), None);
+        }
+        if how == 0 {
+            books.change(PATH, Some(2), &[TextChange { range: None, text: after.clone() }]);
+        }
+        let readings = books.end(&owner(), &[(PATH.to_owned(), Some(2))]).unwrap();
+        for reading in readings.iter().filter(|_| how == 1) {
+            let old = books.text_on_disk(reading).unwrap();
+            let edits = line_edits(&old, &after);
+            books.read(reading, Some(after.as_str().into()), Some(edits));
+        }
+        books.publish(0, PATH, report(present.1, 2)).unwrap();
+        let told = Checked::default();
+        let diagnosis = books.diagnosis(&owner(), &told).unwrap();
+        let counts = diagnosis.counts;
+        let listed = diagnosis.new.len() as u64 + diagnosis.before.len() as u64;
+        assert_eq!(listed + diagnosis.more_new + diagnosis.more_before, counts.new + counts.before);
+        (counts.new, counts.before, counts.resolved)
+    }
+
+    fn lists() -> impl Strategy<Value = Vec<(u8, u32)>> {
+        prop::collection::vec((0_u8..3, 0_u32..8), 0..14)
+    }
+
+    proptest! {
+        /// For any two lists and any edit between, however it is seen: new and pre-existing are the
+        /// present list, pre-existing and resolved the former one.
+        #[test]
+        fn new_and_pre_existing_are_the_present_list(
+            before in prop::collection::vec(0_u8..4, 0..8),
+            after in prop::collection::vec(0_u8..4, 0..8),
+            former in lists(), present in lists(), how in 0_u8..3
+        ) {
+            let (new, old, resolved) = counts((&before, &former), (&after, &present), how);
+            prop_assert_eq!(new + old, present.len() as u64);
+            prop_assert_eq!(old + resolved, former.len() as u64);
+        }
+
+        /// Lines that are only shifted bring nothing new, however the edit is seen.
+        #[test]
+        fn shifting_brings_nothing_new(
+            added in prop::collection::vec(0_u8..4, 0..5), list in lists(), how in 0_u8..3
+        ) {
+            let shift = u32::try_from(added.len()).unwrap();
+            // Which of several equal lines were added could not be told.
+            let lines: Vec<u8> = (100..108).collect();
+            let after: Vec<_> = added.iter().chain(&lines).copied().collect();
+            let shifted: Vec<_> = list.iter().map(|(one, line)| (*one, line + shift)).collect();
+            let (new, old, resolved) = counts((&lines, &list), (&after, &shifted), how);
+            prop_assert_eq!((new, old, resolved), (0, list.len() as u64, 0));
+        }
+    }
+
+    /// Rooms have bounds: what nobody edits gives way, what somebody does stays.
+    #[test]
+    fn old_results_give_way() {
+        let mut books = Bookkeeper::default();
+        books.publish(0, PATH, report(&[(1, 1)], 1)).unwrap();
+        books.begin(&owner(), &[PATH.to_owned()]).unwrap();
+        for number in 0..FILES_MAX + 10 {
+            books.publish(0, &format!("/w/{number}"), report(&[(1, 1)], 1)).unwrap();
+        }
+        assert!(books.files.len() <= FILES_MAX);
+        assert!(books.files.contains_key(PATH));
+        assert_eq!(books.held, books.files.values().map(File::len).sum::<usize>());
+        let most: Vec<_> = (0..=LIST_MAX).map(|_| (1, 1)).collect();
+        assert!(books.publish(0, PATH, report(&most, 2)).is_err());
+        assert!(books.end_turn(&owner()));
+        assert!(books.editors.is_empty() && books.owners.is_empty());
+    }
+
+    #[test]
+    fn texts_are_counted() {
+        let mut books = Bookkeeper::default();
+        books.open(PATH, Some(1), "a\nb\n".to_owned());
+        let whole = TextChange { range: None, text: "longer\n".to_owned() };
+        books.change(PATH, Some(2), &[whole]);
+        assert_eq!(books.texts, 7);
+        books.open("/w/large", Some(1), "x".repeat(TEXT_BYTES_MAX + 1));
+        assert_eq!(books.texts, 7);
+        books.close(PATH);
+        assert_eq!(books.texts, 0);
+        let readings = books.begin(&owner(), &[PATH.to_owned()]).unwrap();
+        books.read(&readings[0], Some("abc".into()), None);
+        assert_eq!(books.texts, 3);
+        books.delete(PATH);
+        assert_eq!(books.texts, 0);
     }
 }

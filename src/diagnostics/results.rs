@@ -197,6 +197,26 @@ impl File {
         lists.map(|list| list.found.len()).sum()
     }
 
+    /// Takes in what was known under another spelling of its path. How the two texts belong together
+    /// nobody knows.
+    pub fn absorb(&mut self, other: Self) {
+        self.changes.push(None, None);
+        if self.document.is_none() {
+            self.document = other.document;
+            self.on_disk = None;
+        }
+        for (name, checker) in other.checkers {
+            let known = self.checkers.get(&name);
+            if known.is_none_or(|known| known.spoke < checker.spoke) {
+                self.checkers.insert(name, checker);
+            }
+        }
+        self.saw_version(other.highest);
+        self.edits_are_versioned |= other.edits_are_versioned;
+        self.heard = self.heard.max(other.heard);
+        self.revision += other.revision + 1;
+    }
+
     fn start_over(&mut self) {
         self.opening += 1;
         self.former_highest = self.highest.take();

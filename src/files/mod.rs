@@ -12,16 +12,16 @@ mod edited;
 mod git;
 mod hints;
 pub mod identity;
+mod looked;
 mod read;
 pub mod secrecy;
 pub mod text;
-mod texts;
 mod watch;
 
 pub use compare::Difference;
 pub use contents::{Content, Weight};
 pub use desk::{Bounds, CONTENTS_MAX, Count, Desk, Files, Options, Seen};
 pub use hints::Changes;
+pub use looked::{Looked, is_gone, look_at_edited};
 pub use read::{DEADLINE, look_at};
-pub use texts::{is_gone, texts};
 pub use watch::Health;

@@ -65,9 +65,9 @@ fn body(diagnosis: &Diagnosis, root: Option<&str>) -> String {
             problems.iter().for_each(|problem| body.push_str(&line(problem, root)));
         }
     };
-    section("Your edits of this turn brought these problems; finish them:\n", &diagnosis.new);
+    section("Problems that are new after your edits, to be finished:\n", &diagnosis.new);
     section(
-        "These problems of the files that you edited were there before, for context:\n",
+        "Problems of the edited files that were there before, for context:\n",
         &diagnosis.before,
     );
     let more = diagnosis.more_new + diagnosis.more_before;

@@ -53,15 +53,10 @@ impl Checks {
         }
     }
 
-    /// What a WAIT of the scope has to say of diagnostics, as things stand. Files outside the root
-    /// are never listed.
+    /// What a WAIT of the scope has to say of diagnostics, as things stand.
     pub fn prepared(&self, session: &Session, scope: &ScopePath) -> Findings {
         let Ok(known) = session.scope(scope) else { return Findings::new() };
-        let root = session.root();
-        let lists = |path: &str| root.is_none_or(|root| is_below(path, root));
-        let diagnosis = self.with(|it| {
-            it.diagnosis(&owner(session, scope), &known.facts.checked, lists, |_| false)
-        });
+        let diagnosis = self.with(|it| it.diagnosis(&owner(session, scope), &known.facts.checked));
         let found = diagnosis.map(|diagnosis| (Wanted::DIAGNOSTICS, Found::Diagnosis(diagnosis)));
         found.into_iter().collect()
     }
@@ -102,10 +97,4 @@ impl Checks {
     ) -> Option<Vec<(String, Outcome)>> {
         self.with(|it| it.settled(now, settling)).ok()
     }
-}
-
-/// Whether a path lies below a directory.
-fn is_below(path: &str, directory: &str) -> bool {
-    let below = path.strip_prefix(directory.trim_end_matches('/'));
-    below.is_some_and(|below| below.starts_with('/'))
 }

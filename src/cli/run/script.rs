@@ -803,6 +803,11 @@ mod tests {
 {"commit":{"token":"$w1.token","entries":["$w1.entries.0.id"]},"expect":{"already":false}}
 {"release":"$w1.token"}
 {"request":"session/list","as":"l","expect":[]}
+{"send":"edit/settle","params":{"session":"s"},"as":"d"}
+{"pending":"d"}
+{"await":"d","expect":{"files":[]}}
+{"send":"edit/settle","as":"e"}
+{"await":"e","cancel":true,"expectError":-32800}
 {"notify":"turn/end","params":{},"expectError":-33004}
 {"clock":"+8m"}
 {"restart":true}
@@ -828,6 +833,11 @@ mod tests {
                 "commit",
                 "release",
                 "request session/list (l)",
+                "send edit/settle (d)",
+                "pending d",
+                "await d (d)",
+                "send edit/settle (e)",
+                "await e, cancelled (e)",
                 "notify turn/end",
                 "clock +8m",
                 "restart",

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use reminderd_protocol::diagnostics::{DiagnosticPublishParams, PublishDiagnosticsParams};
@@ -13,9 +14,12 @@ use reminderd_protocol::scope::Scope;
 use serde_json::value::RawValue;
 
 use super::{Call, answer, convert};
-use crate::diagnostics::{self, Bookkeeper, Outcome as Settled, Owner, Reading, TEXT_BYTES_MAX};
+use crate::diagnostics::{
+    self, Bookkeeper, Outcome as Settled, Owner, Place, Reading, TEXT_BYTES_MAX,
+};
 use crate::engine::Refusal;
-use crate::files::{self, identity};
+use crate::files::secrecy::{self, Secrecy};
+use crate::files::{self, Looked, identity};
 use crate::server::checks::owner;
 use crate::server::daemon::Daemon;
 use crate::server::{Answer, Outcome};
@@ -31,21 +35,30 @@ fn null() -> Answer {
     Ok(RawValue::NULL.to_owned())
 }
 
-/// Whose edit it is, told to the bookkeeper while the session's turn cannot end.
+/// Whose edit it is, told to the bookkeeper while the session's turn cannot end; and what the
+/// session says of its files.
 fn for_owner<T>(
     call: &Call<'_>,
     scope: &Scope,
     act: impl FnOnce(&mut Bookkeeper, &Owner) -> Result<T, Refusal>,
-) -> Result<T, ErrorObject> {
+) -> Result<(T, Look), ErrorObject> {
     let path = convert::path(scope)?;
     let slot = call.daemon.slot(&scope.session, call.at)?;
     let session = slot.lock();
+    let owner = owner(&session, &path);
     let acted = session.scope(&path).and_then(|known| {
         known.running()?;
         known.open_turn(None)?;
-        call.daemon.checks().with(|it| act(it, &owner(&session, &path)))
+        call.daemon.checks().with(|it| act(it, &owner))
     });
-    acted.map_err(|refusal| convert::error(&refusal))
+    let acted = acted.map_err(|refusal| convert::error(&refusal))?;
+    Ok((acted, Look { owner, root: session.root().map(str::to_owned) }))
+}
+
+/// Whose files are looked at, and from where.
+struct Look {
+    owner: Owner,
+    root: Option<String>,
 }
 
 /// `edit/begin`
@@ -55,7 +68,7 @@ pub fn begin(call: &Call<'_>) -> Outcome {
         for_owner(call, &params.scope, |it, owner| it.begin(owner, &paths))
     });
     match settled_now(readings) {
-        Ok(readings) => read(call.daemon, readings),
+        Ok((readings, look)) => look.at(call.daemon, readings),
         Err(outcome) => outcome,
     }
 }
@@ -68,44 +81,68 @@ pub fn end(call: &Call<'_>) -> Outcome {
         for_owner(call, &params.scope, |it, owner| it.end(owner, &edits))
     });
     match settled_now(readings) {
-        Ok(readings) => {
+        Ok((readings, look)) => {
             // Who waits for an earlier edit waits for nothing any more.
             call.daemon.checks().ring();
-            read(call.daemon, readings)
+            look.at(call.daemon, readings)
         }
         Err(outcome) => outcome,
     }
 }
 
-/// Reads texts, so that problems whose lines were only shifted are known again. The edit itself has
-/// taken effect.
-fn read(daemon: &Arc<Daemon>, readings: Vec<Reading>) -> Outcome {
-    let on_disk = |reading: &Reading| identity::is_path(&reading.path);
-    let readings: Vec<_> = readings.into_iter().filter(on_disk).collect();
-    if readings.is_empty() {
-        return Outcome::Now(null());
-    }
-    let daemon = Arc::clone(daemon);
-    Outcome::Later(Box::pin(async move {
-        let paths: Vec<_> = readings.iter().map(|reading| reading.path.clone()).collect();
-        let texts = files::texts(paths, TEXT_BYTES_MAX as u64);
-        // A disk that hangs holds nobody up: problems are then compared without their places.
-        let Ok(texts) = tokio::time::timeout(files::DEADLINE, texts).await else { return null() };
-        for (reading, text) in readings.into_iter().zip(texts) {
-            let before = daemon.checks().with(|it| it.text_on_disk(&reading));
-            let is_gone = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-            if before.is_some() && text.as_ref().is_err_and(is_gone) {
-                daemon.checks().with(|it| it.delete(&reading.path));
-                continue;
-            }
-            let text: Option<Arc<str>> = text.ok().map(Arc::from);
-            let both = before.as_deref().zip(text.as_deref());
-            let edits = both.map(|(before, after)| diagnostics::line_edits(before, after));
-            daemon.checks().with(|it| it.read(&reading, text, edits));
+impl Look {
+    /// Looks at edited files: which they really are, whether their content may be shown, and their
+    /// texts, so that problems whose lines were only shifted are known again. The edit itself has
+    /// taken effect.
+    fn at(self, daemon: &Arc<Daemon>, readings: Vec<Reading>) -> Outcome {
+        let Self { owner, root } = self;
+        let (on_disk, elsewhere): (Vec<_>, Vec<_>) =
+            readings.into_iter().partition(|reading| identity::is_path(&reading.path));
+        let place = Place { is_inside: root.is_none(), shows: true };
+        daemon.checks().with(|it| {
+            elsewhere.iter().for_each(|it_is| it.place(&owner, it_is, &it_is.path, place));
+        });
+        if on_disk.is_empty() {
+            return Outcome::Now(null());
         }
-        daemon.checks().ring();
-        null()
-    }))
+        let daemon = Arc::clone(daemon);
+        Outcome::Later(Box::pin(async move {
+            let paths: Vec<_> = on_disk.iter().map(|reading| reading.path.clone()).collect();
+            let options = secrecy::Options::default();
+            let secrecy = Secrecy::new(root.as_deref().map(Path::new), &options);
+            let most = TEXT_BYTES_MAX as u64;
+            let looks = files::look_at_edited(paths, root, Arc::new(secrecy), most);
+            // A disk that hangs holds nobody up, and nothing is told of its files.
+            if let Ok(looks) = tokio::time::timeout(files::DEADLINE, looks).await {
+                for (reading, looked) in on_disk.iter().zip(looks) {
+                    if let Some(looked) = looked {
+                        note(&daemon, &owner, reading, looked);
+                    }
+                }
+                daemon.checks().ring();
+            }
+            null()
+        }))
+    }
+}
+
+/// What a look at an edited file found.
+fn note(daemon: &Daemon, owner: &Owner, reading: &Reading, looked: Looked) {
+    let Looked { real, is_inside, shows, text } = looked;
+    let place = Place { is_inside, shows };
+    let before = daemon.checks().with(|it| {
+        it.place(owner, reading, &real, place);
+        it.text_on_disk(reading)
+    });
+    if before.is_some() && text.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    {
+        daemon.checks().with(|it| it.delete(&reading.path));
+        return;
+    }
+    let text: Option<Arc<str>> = text.ok().map(Arc::from);
+    let both = before.as_deref().zip(text.as_deref());
+    let edits = both.map(|(before, after)| diagnostics::line_edits(before, after));
+    daemon.checks().with(|it| it.read(reading, text, edits));
 }
 
 /// `edit/settle`
@@ -121,7 +158,7 @@ pub fn settle(call: &Call<'_>) -> Outcome {
             };
             uris.into_iter().map(path_of).collect()
         });
-        let settling = for_owner(call, &params.scope, |it, owner| {
+        let (settling, _) = for_owner(call, &params.scope, |it, owner| {
             Ok(it.settle(call.at, owner, paths, params.timeout_ms))
         })?;
         Ok((settling, spelled))
