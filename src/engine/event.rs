@@ -449,6 +449,11 @@ impl Event {
         matches!(self, Self::TurnBegan { .. } | Self::TurnEnded { .. } | Self::AgentSettled { .. })
     }
 
+    /// Whether what an agent knew is gone with it.
+    pub fn begins_or_ends_agent(&self) -> bool {
+        matches!(self, Self::AgentSpawned { .. } | Self::AgentSettled { .. })
+    }
+
     /// Whether it outlives the process, and so belongs into the ledger. What waits in queues does
     /// not (`reminders.md` §2).
     pub fn is_durable(&self) -> bool {

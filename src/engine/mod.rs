@@ -474,9 +474,9 @@ impl Session {
                 }
                 Effect::TakeDropped => scope.facts.dropped.clear(),
                 Effect::TakeReads(until) => scope.facts.reads.retain(|_, read| *read > until),
-                Effect::KnowFile { path, state } => {
+                Effect::KnowFile { path, state, at } => {
                     if let Some(record) = &record {
-                        scope.facts.watched.tell(&path, state, &record.id);
+                        scope.facts.watched.tell(&path, state, at, &record.id);
                     }
                 }
                 Effect::ForgetAnswer(generator) => scope.queue.forget_answer(&generator),

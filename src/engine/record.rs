@@ -224,6 +224,8 @@ pub enum Effect {
         path: String,
         /// What was compared.
         state: FileState,
+        /// When, among all that happened.
+        at: Serial,
     },
     /// The instructions of every directory read until then were looked at.
     TakeReads(Serial),

@@ -108,9 +108,10 @@ impl WatchedFiles {
         self.changed.insert(path.to_owned());
     }
 
-    /// A record told the scope how a file stands.
-    pub fn tell(&mut self, path: &str, state: FileState, record: &str) {
-        let Some(file) = self.files.get_mut(path) else { return };
+    /// A record told the scope how a file stood `at` a moment; what the scope read or wrote after it
+    /// is newer.
+    pub fn tell(&mut self, path: &str, state: FileState, at: Serial, record: &str) {
+        let Some(file) = self.files.get_mut(path).filter(|file| file.at <= at) else { return };
         if file.told.len() >= TELLINGS_MAX {
             file.own = file.told.remove(0).1;
         }
@@ -191,11 +192,20 @@ mod tests {
     }
 
     #[test]
+    fn a_write_behind_a_telling_is_newer() {
+        let mut watched = WatchedFiles::default();
+        watched.know("/a", state(0), 1, false);
+        watched.know("/a", state(2), 3, false);
+        watched.tell("/a", state(1), 2, "r");
+        assert_eq!(*watched.files["/a"].known(), state(2));
+    }
+
+    #[test]
     fn many_tellings_leave_the_newest() {
         let mut watched = WatchedFiles::default();
         watched.know("/a", state(0), 1, false);
         for number in 1..100 {
-            watched.tell("/a", state(number), &number.to_string());
+            watched.tell("/a", state(number), 2, &number.to_string());
         }
         assert_eq!(watched.files["/a"].known, state(99));
         assert_eq!(watched.files["/a"].told.len(), TELLINGS_MAX);

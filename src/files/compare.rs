@@ -38,8 +38,6 @@ pub struct Difference {
     pub old: Option<Arc<Content>>,
     /// The content that stands there, if it may be kept.
     pub new: Option<Arc<Content>>,
-    /// Whether a spelling below the root leads out of it: the file is named only.
-    pub leaves_root: bool,
 }
 
 /// What is to be looked at.
@@ -48,7 +46,7 @@ struct Plan {
     checks: Vec<Check>,
     position: Position,
     /// The watches of the directories before the first look.
-    epochs: Vec<(Arc<Path>, Option<u64>)>,
+    epochs: Vec<((Arc<Path>, Arc<Path>), Option<u64>)>,
 }
 
 struct Check {
@@ -118,6 +116,10 @@ impl Desk {
             }
         }
         self.settle(&mut looked, patience);
+        // What is learnt of a file goes to all of its spellings.
+        for looked in &looked {
+            self.resolve_again(scope, &looked.path, looked.place.real());
+        }
         if is_cancelled() {
             return Vec::new();
         }
@@ -137,11 +139,12 @@ impl Desk {
         let position = files.hints.position();
         // The directories as they are before any file is looked at.
         let epochs = watcher.map_or_else(Vec::new, |watcher| {
-            let directories: Vec<Arc<Path>> = match self.state.lock().scopes.get(scope) {
+            let directories: Vec<_> = match self.state.lock().scopes.get(scope) {
                 Some(watched) => watched.by_directory.keys().cloned().collect(),
                 None => Vec::new(),
             };
-            let epochs = watcher.epochs(directories.iter().map(|directory| &**directory));
+            let epochs = directories.iter().map(|(spelled, real)| (&**spelled, &**real));
+            let epochs = watcher.epochs(epochs);
             directories.into_iter().zip(epochs).collect()
         });
         let state = self.state.lock();
@@ -267,7 +270,6 @@ impl Desk {
         looked: Vec<Looked>,
         is_complete: bool,
     ) -> Vec<Difference> {
-        let root = self.root.as_deref().map(|root| (root, disk::real_path(root)));
         let mut state = self.state.lock();
         let mut found: Vec<(Arc<str>, Option<Arc<Content>>)> = Vec::new();
         for Looked { path, place, sight, content, .. } in looked {
@@ -300,16 +302,12 @@ impl Desk {
             };
             let (now, real, learnt) =
                 (sight.state.clone(), watched.place.real().to_owned(), watched.learnt);
-            let leaves_root = root.as_ref().is_some_and(|(spelled, root)| {
-                let path = Path::new(&*path);
-                (path.starts_with(spelled) || path.starts_with(root)) && !real.starts_with(root)
-            });
             let old = state.content(&was);
             let new = content.or_else(|| state.content(&now));
             let author = self.files.authors.of(&real, &now, self.session(), scope);
             let key = (real.clone(), content_of(&was));
             let paths = vec![path.to_string()];
-            let difference = Difference { paths, real, was, now, author, old, new, leaves_root };
+            let difference = Difference { paths, real, was, now, author, old, new };
             differences.entry(key).or_default().push((learnt, difference));
         }
         drop(state);
@@ -344,7 +342,6 @@ fn merged(mut spellings: Vec<(u64, Difference)>) -> Option<Difference> {
     let mut merged = spellings.next()?;
     for other in spellings {
         merged.paths.extend(other.paths);
-        merged.leaves_root |= other.leaves_root;
     }
     Some(merged)
 }

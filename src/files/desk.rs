@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,7 @@ use super::authors::{Authors, Who};
 use super::contents::{Content, Contents, Weight};
 use super::disk::{self, Patience, Reading, Snapshot, Stamp};
 use super::hints::{Changes, Hints};
+use super::secrecy::{Secrecy, Verdict};
 use super::text;
 use super::watch::{Health, Watcher};
 
@@ -77,21 +79,6 @@ impl Default for Bounds {
     }
 }
 
-/// What a session says of its files when it is opened.
-pub struct Opening {
-    /// Its id.
-    pub session: String,
-    /// Its root: what lies outside of it is named only when a link leads there.
-    pub root: Option<PathBuf>,
-    /// Directories that are never watched: the daemon's own state and the session's bookkeeping.
-    pub own: Vec<PathBuf>,
-    /// How much is kept.
-    pub bounds: Bounds,
-    /// Whether the content of a file may be kept, by the path as it is spelled and the real one. Of
-    /// others only the fingerprint is.
-    pub may_keep: Box<dyn Fn(&str, &Path) -> bool + Send + Sync>,
-}
-
 /// What the daemon knows of files, over all sessions.
 pub struct Files {
     pub(super) options: Options,
@@ -99,6 +86,12 @@ pub struct Files {
     pub(super) watcher: Option<Watcher>,
     pub(super) contents: Arc<Contents>,
     pub(super) authors: Authors,
+}
+
+impl fmt::Debug for Files {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Files").field("options", &self.options).finish_non_exhaustive()
+    }
 }
 
 impl Files {
@@ -111,10 +104,15 @@ impl Files {
     }
 
     /// The files of a session that is opened. Looks at no disk.
-    pub fn open(self: &Arc<Self>, opening: Opening) -> Arc<Desk> {
-        let Opening { session, root, own, bounds, may_keep } = opening;
+    pub fn open(
+        self: &Arc<Self>,
+        session: &str,
+        secrecy: Arc<Secrecy>,
+        bounds: Bounds,
+    ) -> Arc<Desk> {
         let state = Mutex::new(State::new(bounds));
-        Arc::new(Desk { files: self.clone(), session: session.into(), root, own, may_keep, state })
+        let secrecy = Mutex::new(secrecy);
+        Arc::new(Desk { files: self.clone(), session: session.into(), secrecy, state })
     }
 
     /// An event named a path. Looks at no disk.
@@ -122,10 +120,20 @@ impl Files {
         self.hints.hint(path.as_ref());
     }
 
-    /// The person saved this in the editor. To be called with what stood on the disk right after
-    /// that, on a thread that may look at the disk.
-    pub fn saved_by_person(&self, path: &str, state: &FileState) {
-        self.authors.wrote(disk::real_path(path.as_ref()), Who::Person, state);
+    /// The person saved a file in the editor: this text, or what stands on the disk. To be called on
+    /// a thread that may look at the disk.
+    pub fn saved_by_person(&self, path: &str, text: Option<&str>) {
+        let state = match text {
+            Some(text) => Some(text_state(text)),
+            None => {
+                let reading = Reading { bytes_max: 0, fresh: self.options.fresh };
+                let snapshot = disk::snapshot(path.as_ref(), &reading, Patience::ENDLESS);
+                snapshot.map(|snapshot| snapshot.state)
+            }
+        };
+        if let Some(state) = state {
+            self.authors.wrote(disk::real_path(path.as_ref()), Who::Person, &state);
+        }
         self.hint(path);
     }
 
@@ -143,6 +151,12 @@ impl Files {
     pub fn weight(&self) -> Weight {
         self.contents.weight()
     }
+}
+
+/// How a file with this text stands.
+fn text_state(text: &str) -> FileState {
+    let bytes = text.as_bytes();
+    FileState::File { fingerprint: text::fingerprint(bytes), bytes: bytes.len() as u64 }
 }
 
 /// What a look found.
@@ -170,10 +184,14 @@ pub struct Count {
 pub struct Desk {
     pub(super) files: Arc<Files>,
     session: Arc<str>,
-    pub(super) root: Option<PathBuf>,
-    own: Vec<PathBuf>,
-    may_keep: Box<dyn Fn(&str, &Path) -> bool + Send + Sync>,
+    secrecy: Mutex<Arc<Secrecy>>,
     pub(super) state: Mutex<State>,
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Desk").field("session", &self.session).finish_non_exhaustive()
+    }
 }
 
 impl Desk {
@@ -181,10 +199,7 @@ impl Desk {
     /// (`reminders.md` §5). Looks at the disk.
     pub fn may_watch(&self, path: &str) -> bool {
         let path = Path::new(path);
-        let real = disk::real_path(path);
-        !self.own.iter().any(|own| {
-            path.starts_with(own) || real.starts_with(own) || real.starts_with(disk::real_path(own))
-        })
+        !self.secrecy().never_watched(path, &disk::real_path(path))
     }
 
     /// Takes a snapshot of a file. Its content is kept until the scope learns of it, or something
@@ -196,6 +211,7 @@ impl Desk {
         let Some(snapshot) = snapshot else { unreachable!("patience without end") };
         let seen = Seen { real: disk::shown(place.real()), state: snapshot.state.clone() };
         let content = self.keep(path, &place, &snapshot);
+        self.resolve_again(scope, path, place.real());
         self.state.lock().see(scope, path, place, Sight::new(snapshot, at), content);
         self.files.contents.cool();
         seen
@@ -206,12 +222,12 @@ impl Desk {
     pub fn given(&self, scope: &ScopePath, path: &str, text: &str) -> Seen {
         let place = Place::find(&self.files, path);
         let bytes = text.as_bytes();
-        let state =
-            FileState::File { fingerprint: text::fingerprint(bytes), bytes: bytes.len() as u64 };
+        let state = text_state(text);
         let seen = Seen { real: disk::shown(place.real()), state: state.clone() };
         let bytes = (bytes.len() as u64 <= self.reading().bytes_max).then(|| bytes.to_vec());
         let snapshot = Snapshot { state, stamp: None, is_trusted: false, bytes };
         let content = self.keep(path, &place, &snapshot);
+        self.resolve_again(scope, path, place.real());
         self.state.lock().see(scope, path, place, Sight::new(snapshot, 0), content);
         self.files.contents.cool();
         seen
@@ -282,7 +298,39 @@ impl Desk {
         Reading { bytes_max, fresh: self.files.options.fresh }
     }
 
-    /// Keeps the content of a snapshot, if it may be.
+    /// What of the session's files may be shown.
+    pub fn secrecy(&self) -> Arc<Secrecy> {
+        self.secrecy.lock().clone()
+    }
+
+    /// Something else may be shown from now on. What was kept before is judged no more, and given up.
+    pub fn set_secrecy(&self, secrecy: Arc<Secrecy>) {
+        *self.secrecy.lock() = secrecy;
+        let mut state = self.state.lock();
+        let bounds = state.bounds;
+        state.set_bounds(Bounds { contents: 0, ..bounds });
+        state.shrink();
+        state.set_bounds(bounds);
+    }
+
+    /// Finds where the spellings that led to a file lead now.
+    pub(super) fn resolve_again(&self, scope: &ScopePath, path: &str, real: &Path) {
+        let others: Vec<_> = {
+            let state = self.state.lock();
+            let files = state.scopes.get(scope);
+            let spellings = files.and_then(|files| files.by_real.get(real.as_os_str()));
+            spellings.into_iter().flatten().filter(|other| &***other != path).cloned().collect()
+        };
+        for other in others {
+            let place = Place::find(&self.files, &other);
+            let mut state = self.state.lock();
+            if state.watches(scope, &other) {
+                state.watch(scope, &other, place);
+            }
+        }
+    }
+
+    /// Keeps the content of a snapshot, if it may be shown and is worth it.
     pub(super) fn keep(
         &self,
         path: &str,
@@ -291,7 +339,10 @@ impl Desk {
     ) -> Option<Arc<Content>> {
         let FileState::File { fingerprint, .. } = snapshot.state else { return None };
         let bytes = snapshot.bytes.as_deref()?;
-        (self.may_keep)(path, place.real()).then(|| self.files.contents.keep(fingerprint, bytes))
+        let path = Path::new(path);
+        let secrecy = self.secrecy();
+        let may = secrecy.judge(path, place.real()) == Verdict::Show && !secrecy.is_generated(path);
+        may.then(|| self.files.contents.keep(fingerprint, bytes))
     }
 }
 
@@ -300,6 +351,8 @@ pub(super) struct Place {
     files: Arc<Files>,
     spelling: Arc<str>,
     real: PathBuf,
+    /// Whether the last name of the spelling is a link.
+    is_link: bool,
 }
 
 impl Place {
@@ -309,43 +362,43 @@ impl Place {
         let real = disk::real_path(spelling.as_ref());
         files.hints.know(spelling.as_ref());
         files.hints.know(real.as_os_str());
-        if let Some(watcher) = &files.watcher
-            && let Some(directory) = real.parent()
-        {
-            watcher.watch(directory);
+        if let Some(watcher) = &files.watcher {
+            watcher.watch(parts(&real).0);
         }
-        Self { files: files.clone(), spelling: spelling.into(), real }
+        let is_direct = real.as_os_str() == OsStr::new(spelling) || {
+            let (directory, name) = parts(spelling.as_ref());
+            real == disk::real_path(directory).join(name)
+        };
+        Self { files: files.clone(), spelling: spelling.into(), real, is_link: !is_direct }
     }
 
     pub fn real(&self) -> &Path {
         &self.real
     }
 
-    /// The directory in which its changes raise events.
-    pub fn directory(&self) -> &Path {
-        self.real.parent().unwrap_or(&self.real)
-    }
-
-    /// Whether links lie between the spelling and the file, whose changes raise no event there.
-    pub fn is_linked(&self) -> bool {
-        self.real.as_os_str() != OsStr::new(&*self.spelling)
+    /// The directory as it is spelled, and the real one, in which changes raise events.
+    fn directory(&self) -> (&Path, &Path) {
+        (parts((*self.spelling).as_ref()).0, parts(&self.real).0)
     }
 
     /// Whether an event named it after a moment, under either name.
     pub fn is_hinted(&self, since: u64) -> bool {
         self.files.hints.is_hinted(self.real.as_os_str(), since)
-            || self.is_linked() && self.files.hints.is_hinted((*self.spelling).as_ref(), since)
+            || self.files.hints.is_hinted((*self.spelling).as_ref(), since)
     }
+}
+
+/// The directory of a path and its name there.
+fn parts(path: &Path) -> (&Path, &OsStr) {
+    (path.parent().unwrap_or(path), path.file_name().unwrap_or_default())
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
         self.files.hints.leave((*self.spelling).as_ref());
         self.files.hints.leave(self.real.as_os_str());
-        if let Some(watcher) = &self.files.watcher
-            && let Some(directory) = self.real.parent()
-        {
-            watcher.unwatch(directory);
+        if let Some(watcher) = &self.files.watcher {
+            watcher.unwatch(parts(&self.real).0);
         }
     }
 }
@@ -399,7 +452,7 @@ impl Watched {
         };
         !is_settled
             || !known.is_as(&sight.state)
-            || self.place.is_linked()
+            || self.place.is_link
             || sight.stamp.is_some_and(|stamp| stamp.has_other_names())
     }
 }
@@ -416,7 +469,8 @@ pub(super) struct Group {
 #[derive(Default)]
 pub(super) struct Scope {
     pub watched: HashMap<Arc<str>, Watched>,
-    pub by_directory: HashMap<Arc<Path>, Group>,
+    /// By the directory as it is spelled and the real one.
+    pub by_directory: HashMap<(Arc<Path>, Arc<Path>), Group>,
     pub by_real: HashMap<Box<OsStr>, BTreeSet<Arc<str>>>,
     /// Those that need a look at every comparison.
     pub restless: HashSet<Arc<str>>,
@@ -426,22 +480,20 @@ pub(super) struct Scope {
 
 impl Scope {
     fn enter(&mut self, spelling: &Arc<str>, place: &Place) {
-        let directory = place.directory();
-        if !self.by_directory.contains_key(directory) {
-            self.by_directory.insert(directory.into(), Group::default());
-        }
-        if let Some(group) = self.by_directory.get_mut(directory) {
-            group.spellings.insert(spelling.clone());
-        }
+        let (spelled, real) = place.directory();
+        let group = self.by_directory.entry((spelled.into(), real.into())).or_default();
+        group.spellings.insert(spelling.clone());
         let real = place.real().as_os_str();
         self.by_real.entry(real.into()).or_default().insert(spelling.clone());
     }
 
     fn leave(&mut self, spelling: &str, place: &Place) {
-        if let Some(group) = self.by_directory.get_mut(place.directory()) {
+        let (spelled, real) = place.directory();
+        let key = (spelled.into(), real.into());
+        if let Some(group) = self.by_directory.get_mut(&key) {
             group.spellings.remove(spelling);
             if group.spellings.is_empty() {
-                self.by_directory.remove(place.directory());
+                self.by_directory.remove(&key);
             }
         }
         if let Some(spellings) = self.by_real.get_mut(place.real().as_os_str()) {

@@ -179,7 +179,8 @@ mod tests {
         assert!(hints.hint(known));
         hints.leave(known);
         assert!(!hints.hint(known));
-        assert_eq!((hints.table.lock().paths.len(), hints.table.lock().order.len()), (0, 0));
+        let table = hints.table.lock();
+        assert_eq!((table.paths.len(), table.order.len()), (0, 0));
     }
 
     #[tokio::test]

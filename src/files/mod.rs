@@ -8,6 +8,7 @@ mod contents;
 mod desk;
 pub mod diff;
 mod disk;
+mod edited;
 mod git;
 mod hints;
 pub mod identity;
@@ -19,7 +20,7 @@ mod watch;
 
 pub use compare::Difference;
 pub use contents::{Content, Weight};
-pub use desk::{Bounds, CONTENTS_MAX, Count, Desk, Files, Opening, Options, Seen};
+pub use desk::{Bounds, CONTENTS_MAX, Count, Desk, Files, Options, Seen};
 pub use hints::Changes;
 pub use looked::{Looked, is_gone, look_at_edited};
 pub use read::{DEADLINE, look_at};

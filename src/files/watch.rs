@@ -168,12 +168,16 @@ impl Watcher {
         table.directories.remove(directory);
     }
 
-    /// The epoch of each directory, if since then every change in it was hinted at; `None` where
-    /// that cannot be said, and then it is watched anew if it can be. To be asked after a barrier.
-    pub fn epochs<'a>(&self, directories: impl IntoIterator<Item = &'a Path>) -> Vec<Option<u64>> {
+    /// The epoch of each directory, given as it is spelled and by its real path, if since then every
+    /// change in it was hinted at; `None` where that cannot be said, and then it is watched anew if
+    /// it can be. To be asked after a barrier.
+    pub fn epochs<'a>(
+        &self,
+        directories: impl IntoIterator<Item = (&'a Path, &'a Path)>,
+    ) -> Vec<Option<u64>> {
         let looked: Vec<_> = directories
             .into_iter()
-            .map(|directory| (directory, Stamp::at(directory).map(|stamp| stamp.identity())))
+            .map(|(spelled, real)| (real, Stamp::at(spelled).map(|stamp| stamp.identity())))
             .collect();
         let mut table = self.shared.table.lock();
         let table = &mut *table;
@@ -206,7 +210,11 @@ impl Watcher {
     /// long or there is no way to know.
     pub fn barrier(&self, deadline: Option<Instant>) -> bool {
         let mut table = self.shared.table.lock();
-        if table.marker.overdue.is_some() || !table.marker.advance() {
+        if table.marker.overdue.is_some() {
+            return false;
+        }
+        if !table.marker.advance() {
+            self.shared.work.notify_one();
             return false;
         }
         let ticket = table.marker.asked;
@@ -449,7 +457,7 @@ impl Shared {
 
     /// Makes and watches the directory of the marker, unless it is there.
     fn place_marker(&self, watcher: &mut RecommendedWatcher) {
-        if !std::mem::take(&mut self.table.lock().marker.is_wanted) {
+        if !self.table.lock().marker.is_wanted {
             return;
         }
         let make = |place: PathBuf| {
@@ -464,17 +472,19 @@ impl Shared {
             Some(Ok(made)) => Ok(made),
             _ => make(std::env::temp_dir()),
         };
-        let problem = match made {
-            Err(error) => format!("no directory for the marker: {}", error.kind()),
-            Ok((directory, real)) => match watcher.watch(&real, RecursiveMode::NonRecursive) {
-                Err(error) => shown(&error),
-                Ok(()) => {
-                    self.table.lock().marker.directory = Some(directory);
-                    return;
-                }
-            },
-        };
-        self.note(&mut self.table.lock(), &problem);
+        let made = made.map_err(|error| format!("no directory for the marker: {}", error.kind()));
+        let watched = made.and_then(|(directory, real)| {
+            let watched = watcher.watch(&real, RecursiveMode::NonRecursive);
+            watched.map(|()| directory).map_err(|error| shown(&error))
+        });
+        let mut table = self.table.lock();
+        table.marker.is_wanted = false;
+        match watched {
+            Ok(directory) => table.marker.directory = Some(directory),
+            Err(problem) => self.note(&mut table, &problem),
+        }
+        drop(table);
+        self.progress.notify_all();
     }
 
     /// An event. Never waits for anything but the table.
@@ -549,5 +559,206 @@ fn shown(error: &notify::Error) -> String {
         notify::ErrorKind::MaxFilesWatch => "the system watches no more directories".to_owned(),
         notify::ErrorKind::Generic(text) => text.clone(),
         kind => format!("{kind:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use notify::event::Flag;
+
+    use super::*;
+
+    /// A watcher on one file of a directory of its own.
+    struct Home {
+        home: TempDir,
+        directory: PathBuf,
+        file: PathBuf,
+        hints: Arc<Hints>,
+        watcher: Watcher,
+    }
+
+    impl Home {
+        fn new(most: usize) -> Self {
+            let home = tempfile::tempdir().expect("there is room");
+            let directory = fs::canonicalize(home.path()).expect("it was made").join("d");
+            let file = directory.join("a");
+            fs::create_dir(&directory).expect("it can be made");
+            fs::write(&file, "").expect("it can be written");
+            let hints = Arc::new(Hints::default());
+            hints.know(file.as_os_str());
+            let watcher = Watcher::new(hints.clone(), most);
+            watcher.watch(&directory);
+            watcher.settle();
+            Self { home, directory, file, hints, watcher }
+        }
+
+        fn epoch(&self) -> Option<u64> {
+            // On a busy machine a marker may be late.
+            let until = Instant::now() + Duration::from_secs(20);
+            while !self.watcher.barrier(None) {
+                assert!(Instant::now() < until, "events do not come");
+            }
+            self.watcher.epochs([(&*self.directory, &*self.directory)])[0]
+        }
+
+        /// Whether a write is hinted at by the time of the next barrier.
+        fn sees_a_write(&self) -> bool {
+            let before = self.hints.position().sequence;
+            fs::write(&self.file, "x").expect("it can be written");
+            self.epoch();
+            self.hints.is_hinted(self.file.as_os_str(), before)
+        }
+    }
+
+    #[test]
+    fn events_become_hints_before_a_barrier_ends_and_reading_does_not() {
+        let home = Home::new(10);
+        assert_eq!(home.epoch(), Some(1));
+        assert!(home.sees_a_write());
+        let before = home.hints.position();
+        fs::read(&home.file).expect("it can be read");
+        assert_eq!(home.epoch(), Some(1));
+        assert_eq!(home.hints.position(), before);
+        for _ in 0..2 {
+            let new = home.directory.join("new");
+            fs::write(&new, "y").expect("it can be written");
+            let before = home.hints.position().sequence;
+            fs::rename(&new, &home.file).expect("it is ours");
+            home.epoch();
+            assert!(home.hints.is_hinted(home.file.as_os_str(), before));
+        }
+    }
+
+    #[test]
+    fn what_becomes_of_a_directory_is_noticed_and_it_is_watched_anew() {
+        let home = Home::new(10);
+        let aside = home.home.path().join("aside");
+        let changes: [&dyn Fn(); 4] = [
+            // Removed and made again, perhaps as the same inode.
+            &|| {
+                fs::remove_dir_all(&home.directory).expect("it was there");
+                fs::create_dir(&home.directory).expect("it can be made");
+            },
+            // Moved away, and another one in its place.
+            &|| {
+                fs::rename(&home.directory, &aside).expect("it is ours");
+                fs::create_dir(&home.directory).expect("it can be made");
+            },
+            // There and back again.
+            &|| {
+                fs::remove_dir_all(&aside).expect("it was there");
+                fs::rename(&home.directory, &aside).expect("it is ours");
+                fs::rename(&aside, &home.directory).expect("it is ours");
+            },
+            // As it is, under another name for a moment, with its parent.
+            &|| {
+                let parent = home.directory.parent().expect("it has one");
+                let moved = parent.with_extension("moved");
+                fs::rename(parent, &moved).expect("it is ours");
+                fs::create_dir_all(&home.directory).expect("it can be made");
+                fs::remove_dir_all(parent).expect("it was made");
+                fs::rename(moved, parent).expect("it is ours");
+            },
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let before = home.epoch();
+            change();
+            if number < 3 {
+                assert_eq!(home.epoch(), None, "change {number}");
+                home.watcher.settle();
+                assert!(home.epoch() > before, "change {number}");
+            }
+            assert!(home.sees_a_write(), "change {number}");
+        }
+    }
+
+    #[test]
+    fn a_missing_directory_is_watched_once_it_is_there() {
+        let home = Home::new(10);
+        fs::remove_dir_all(&home.directory).expect("it was there");
+        for _ in 0..3 {
+            assert_eq!(home.epoch(), None);
+            home.watcher.settle();
+        }
+        fs::create_dir(&home.directory).expect("it can be made");
+        assert_eq!(home.epoch(), None);
+        home.watcher.settle();
+        assert!(home.epoch().is_some());
+        assert!(home.sees_a_write());
+    }
+
+    #[test]
+    fn lost_events_and_errors_make_everything_suspect() {
+        let home = Home::new(10);
+        home.watcher.deliver(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+        assert_eq!(home.hints.position().rescans, 1);
+        home.watcher.deliver(Err(notify::Error::generic("broken")));
+        assert_eq!(home.hints.position().rescans, 2);
+        let health = home.watcher.health();
+        assert_eq!((health.rescans, health.problem.as_deref()), (2, Some("broken")));
+    }
+
+    #[test]
+    fn beyond_the_limit_directories_are_left_to_comparing_until_there_is_room() {
+        let home = Home::new(1);
+        let other = home.directory.with_file_name("e");
+        fs::create_dir(&other).expect("it can be made");
+        home.watcher.watch(&other);
+        home.watcher.settle();
+        assert_eq!(home.watcher.epochs([(&*other, &*other)]), [None]);
+        home.watcher.settle();
+        let health = home.watcher.health();
+        assert_eq!((health.directories, health.seen, health.is_full), (2, 1, true));
+        home.watcher.unwatch(&home.directory);
+        home.watcher.settle();
+        assert_eq!(home.watcher.epochs([(&*other, &*other)]), [None]);
+        home.watcher.settle();
+        assert_eq!(home.watcher.epochs([(&*other, &*other)]), [Some(1)]);
+        assert_eq!(home.watcher.health().directories, 1);
+    }
+
+    #[test]
+    fn a_directory_that_moved_into_a_watched_place_is_seen_there() {
+        let home = Home::new(10);
+        let other = home.directory.with_file_name("e");
+        home.watcher.watch(&other);
+        fs::rename(&home.directory, &other).expect("it is ours");
+        home.hints.know(other.join("a").as_os_str());
+        let epochs = || {
+            home.epoch();
+            home.watcher.settle();
+            home.watcher.epochs([(&*home.directory, &*home.directory), (&*other, &*other)])
+        };
+        epochs();
+        assert!(matches!(epochs()[..], [None, Some(_)]));
+        // The first one is left alone: that would end the watch of the second.
+        home.watcher.unwatch(&home.directory);
+        home.watcher.settle();
+        let before = home.hints.position().sequence;
+        fs::write(other.join("a"), "x").expect("it can be written");
+        assert!(matches!(epochs()[..], [None, Some(_)]));
+        assert!(home.hints.is_hinted(other.join("a").as_os_str(), before));
+    }
+
+    #[test]
+    fn without_its_marker_a_barrier_says_so_and_another_is_made() {
+        let home = Home::new(10);
+        let marker = |home: &Home| {
+            let table = home.watcher.shared.table.lock();
+            table.marker.directory.as_ref().map(|directory| directory.path().to_owned())
+        };
+        let first = marker(&home).expect("it was made");
+        home.epoch();
+        fs::remove_dir_all(first).expect("it was there");
+        assert!(!home.watcher.barrier(None));
+        home.watcher.settle();
+        assert!(marker(&home).is_some());
+        assert!(home.sees_a_write());
+    }
+
+    #[test]
+    fn network_file_systems_are_told_from_others() {
+        assert!(!disk::is_remote(Path::new("/")));
+        assert!(!disk::is_remote(Path::new("/nowhere")));
     }
 }

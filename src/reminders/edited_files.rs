@@ -10,6 +10,7 @@ use crate::engine::{
     Proposal, Reading, Refusal, Reminder, Speech, Trigger, View, Wanted, short_name,
 };
 use crate::files::identity;
+use crate::files::secrecy::{self, Secrecy};
 use crate::rules::read_settings;
 
 /// Characters of a path, and of a reason, that are shown.
@@ -76,6 +77,14 @@ impl EditedFiles {
     /// themselves.
     pub fn new(definition: &Definition) -> Result<Self, Refusal> {
         let settings = EditedFilesSettings::of(definition)?;
+        let options = secrecy::Options {
+            secret: settings.secret.clone(),
+            generated: settings.generated.clone(),
+            ..secrecy::Options::default()
+        };
+        if let Some(problem) = Secrecy::new(None, &options).problems().first() {
+            return Err(Refusal::invalid(format!("{}: {problem}", definition.id)));
+        }
         let limits = DiffLimits {
             file_lines: settings.diff_lines,
             file_bytes: settings.diff_file_bytes,
@@ -113,7 +122,7 @@ impl Reminder for EditedFiles {
             );
         }
         let mut speech = Speech::new("edited files", String::new());
-        speech.parts = parts(edits, view.root);
+        speech.parts = parts(edits, view);
         // The same change may come again after it went, so that each telling is one of its own.
         let mut state = view.scope.history.spoken(view.id, 0).in_session.to_string();
         for edited in edits {
@@ -124,18 +133,20 @@ impl Reminder for EditedFiles {
 }
 
 /// Differences first, then lists of what is only named.
-fn parts(edits: &[Edited], root: Option<&str>) -> Vec<Part> {
+fn parts(edits: &[Edited], view: &View<'_>) -> Vec<Part> {
+    let root = view.root;
     let is_shown = |edited: &&Edited| matches!(edited.change, Change::Diff { .. });
     let mut parts: Vec<_> = edits
         .iter()
         .filter(is_shown)
-        .map(|edited| part(difference(edited, root), [edited]))
+        .map(|edited| part(difference(edited, root), [edited], view))
         .collect();
     let named: Vec<_> = edits.iter().filter(|edited| !is_shown(edited)).collect();
     for some in named.chunks(LISTED_TOGETHER) {
         let lines: Vec<_> = some.iter().map(|edited| listed(edited, root)).collect();
-        let body = format!("Read these again before relying on them:\n{}", lines.join("\n"));
-        parts.push(part(body, some.iter().copied()));
+        let body =
+            format!("Named only; read what is there before relying on it:\n{}", lines.join("\n"));
+        parts.push(part(body, some.iter().copied(), view));
     }
     if let Some(first) = parts.first_mut() {
         first.body.insert_str(0, "These files are not as this conversation last saw them.\n\n");
@@ -143,11 +154,12 @@ fn parts(edits: &[Edited], root: Option<&str>) -> Vec<Part> {
     parts
 }
 
-fn part<'a>(body: String, edits: impl IntoIterator<Item = &'a Edited>) -> Part {
+fn part<'a>(body: String, edits: impl IntoIterator<Item = &'a Edited>, view: &View<'_>) -> Part {
+    let at = view.moment.until;
     let know = |edited: &'a Edited| {
         let state = &edited.now;
         let paths = edited.paths.iter().cloned();
-        paths.map(move |path| Effect::KnowFile { path, state: state.clone() })
+        paths.map(move |path| Effect::KnowFile { path, state: state.clone(), at })
     };
     Part { body, effects: edits.into_iter().flat_map(know).collect(), tells: None }
 }

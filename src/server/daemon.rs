@@ -12,9 +12,13 @@ use reminderd_protocol::methods::Method;
 
 use super::checks::Checks;
 use super::handlers;
+use super::session_files::{Editors, SessionFiles};
 use super::surroundings::Surroundings;
+use tokio::task::AbortHandle;
+
 use super::{Application, Connection, InitializeRequest, Outcome};
 use crate::engine::{Kit, Millis, Session};
+use crate::files::{self, Files};
 use crate::reminders::Catalogue;
 
 /// Everything that connections share.
@@ -25,12 +29,17 @@ pub struct Daemon {
     /// The same sessions by the tag at the end of their tokens.
     by_tag: DashMap<u64, Arc<Slot>>,
     checks: Checks,
+    files: Arc<Files>,
+    editors: Editors,
+    /// Connections that want live hints of changed files, by their numbers.
+    listening: DashMap<u64, AbortHandle>,
 }
 
 /// A session's place in the daemon.
 #[derive(Debug)]
 pub struct Slot {
     session: Mutex<Session>,
+    files: SessionFiles,
     /// Ends the session's tokens.
     tag: u64,
     last_active: AtomicU64,
@@ -40,6 +49,11 @@ impl Slot {
     /// The session, to be let go before anything is awaited.
     pub fn lock(&self) -> MutexGuard<'_, Session> {
         self.session.lock()
+    }
+
+    /// What it read and wrote.
+    pub fn files(&self) -> &SessionFiles {
+        &self.files
     }
 
     /// Ends the session's tokens.
@@ -61,6 +75,9 @@ impl Daemon {
             sessions: DashMap::new(),
             by_tag: DashMap::new(),
             checks: Checks::default(),
+            files: Files::new(files::Options::default()),
+            editors: Editors::default(),
+            listening: DashMap::new(),
         }
     }
 
@@ -72,6 +89,16 @@ impl Daemon {
     /// What checkers say.
     pub fn checks(&self) -> &Checks {
         &self.checks
+    }
+
+    /// The files of all sessions.
+    pub fn files(&self) -> &Arc<Files> {
+        &self.files
+    }
+
+    /// What the person does in editors.
+    pub fn editors(&self) -> &Editors {
+        &self.editors
     }
 
     /// The time.
@@ -121,6 +148,7 @@ impl Daemon {
                 let opened = with(&mut made)?;
                 let slot = Arc::new(Slot {
                     session: Mutex::new(made),
+                    files: SessionFiles::new(&self.files, session),
                     tag: tag(session),
                     last_active: AtomicU64::new(at),
                 });
@@ -141,6 +169,7 @@ impl Daemon {
             )),
             Entry::Vacant(place) => {
                 let slot = Arc::new(Slot {
+                    files: SessionFiles::new(&self.files, &name),
                     tag: tag(&name),
                     session: Mutex::new(made),
                     last_active: AtomicU64::new(self.now()),
@@ -199,10 +228,15 @@ pub struct Served(pub Arc<Daemon>);
 impl Application for Served {
     fn initialize(
         &self,
-        _: &Arc<Connection>,
+        connection: &Arc<Connection>,
         request: InitializeRequest,
     ) -> Result<serde_json::Value, ErrorObject> {
-        handlers::initialize(&request)
+        let answer = handlers::initialize(&request)?;
+        if request.options["fileChanged"] == true {
+            let listener = handlers::tell_changes(&self.0, connection);
+            self.0.listening.insert(connection.id(), tokio::spawn(listener).abort_handle());
+        }
+        Ok(answer)
     }
 
     fn call(&self, connection: &Arc<Connection>, method: &'static Method, params: &str) -> Outcome {
@@ -211,6 +245,9 @@ impl Application for Served {
     }
 
     fn closed(&self, connection: &Arc<Connection>) {
+        if let Some((_, listener)) = self.0.listening.remove(&connection.id()) {
+            listener.abort();
+        }
         for slot in self.0.slots() {
             slot.lock().disconnect(connection.id());
         }

@@ -3,8 +3,9 @@
 //! that knows both the wire and the engine.
 
 pub mod framing;
+pub mod lane;
 pub mod lsp;
-pub mod order;
+mod order;
 pub mod peer;
 pub mod transport;
 
@@ -12,6 +13,7 @@ mod checks;
 mod convert;
 mod daemon;
 mod handlers;
+mod session_files;
 mod surroundings;
 
 pub use daemon::{Daemon, Served, digest};

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use proptest::prelude::*;
 use reminderd::engine::{FileState, ScopePath};
-use reminderd::files::{Bounds, Desk, Files, Opening, Options};
+use reminderd::files::secrecy::{self, Secrecy};
+use reminderd::files::{Bounds, Desk, Files, Options};
 use tempfile::TempDir;
 
 use crate::law;
@@ -254,13 +255,8 @@ impl World {
             settle: Duration::ZERO,
             ..Options::default()
         });
-        let desk = files.open(Opening {
-            session: "s".to_owned(),
-            root: None,
-            own: Vec::new(),
-            bounds: Bounds::default(),
-            may_keep: Box::new(|_, _| true),
-        });
+        let secrecy = Secrecy::new(None, &secrecy::Options::default());
+        let desk = files.open("s", Arc::new(secrecy), Bounds::default());
         Self { name, files, desk, is_hinted }
     }
 
@@ -343,4 +339,14 @@ fn holds(operations: &Vec<Operation>) -> Outcome {
 #[test]
 fn the_watcher_changes_nothing_that_is_found() {
     law("tests/laws/regressions/disk.txt", 200, &operations(), holds);
+}
+
+/// The link leads to another path, where by now its old file stands: nothing tells it from before
+/// but the path, and what is learnt of the old path is not for it.
+#[test]
+fn a_link_that_follows_its_file_leaves_its_path() {
+    use Operation::{Age, Fifo, Remove, Retarget, Swap, Wait};
+    let operations =
+        [Fifo(3), Age, Wait(false), Retarget(3), Swap, Wait(true), Remove(3), Wait(true)];
+    holds(&operations.to_vec()).expect("the law holds");
 }

@@ -20,8 +20,8 @@ pub use queues::{acknowledge, enqueue, observe, stage, withdraw};
 pub use records::{record, wire_record};
 pub use rosters::{Parsed, configure, fork, opening, register, remove, reset, roster};
 pub use state::{
-    date_set, fact_set, file_read, file_wrote, goal_charge, goal_set, hook_context, hook_outcome,
-    job_ended, mention_add, mode_set, patch_revised, plan_set, pool_set, section_set, skill_attach,
+    date_set, fact_set, file, goal_charge, goal_set, hook_context, hook_outcome, job_ended,
+    mention_add, mode_set, patch_revised, plan_set, pool_set, section_set, skill_attach,
     skill_offer, state, task_put, task_remove, task_replace, usage_report, verifier_started,
     wire_task,
 };

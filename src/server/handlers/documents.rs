@@ -25,6 +25,7 @@ pub fn opened(call: &Call<'_>) -> Outcome {
     done(call.params().map(|params: DidOpenParams| {
         let document = params.text_document;
         let path = identity::path_of(&document.uri);
+        call.daemon.editors().touch(&path, false);
         call.daemon.checks().with(|it| it.open(&path, document.version, document.text));
     }))
 }
@@ -35,19 +36,24 @@ pub fn changed(call: &Call<'_>) -> Outcome {
         let path = identity::path_of(&params.text_document.uri);
         let changes = convert::changes(params.content_changes);
         let version = params.text_document.version;
+        call.daemon.editors().touch(&path, true);
         call.daemon.checks().with(|it| it.change(&path, version, &changes));
     }))
 }
 
 /// `textDocument/didSave`. What is on disk is as the document.
 pub fn saved(call: &Call<'_>) -> Outcome {
-    done(call.params().map(|_: DidSaveParams| ()))
+    done(call.params().map(|params: DidSaveParams| {
+        let path = identity::path_of(&params.text_document.uri);
+        call.daemon.editors().save(call.daemon.files(), &path, params.text);
+    }))
 }
 
 /// `textDocument/didClose`
 pub fn closed(call: &Call<'_>) -> Outcome {
     done(call.params().map(|params: DidCloseParams| {
         let path = identity::path_of(&params.text_document.uri);
+        call.daemon.editors().close(&path);
         call.daemon.checks().with(|it| it.close(&path));
     }))
 }
@@ -59,6 +65,9 @@ pub fn watched(call: &Call<'_>) -> Outcome {
         Ok(params) => params,
         Err(error) => return Outcome::Now(Err(error)),
     };
+    for change in &params.changes {
+        call.daemon.files().hint(&identity::path_of(&change.uri));
+    }
     let gone = params.changes.iter().filter(|change| change.change_type == DELETED);
     let gone: Vec<_> = gone.map(|change| identity::path_of(&change.uri)).collect();
     if gone.is_empty() {

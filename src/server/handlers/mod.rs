@@ -3,12 +3,15 @@
 
 mod checks;
 mod documents;
+mod files;
 mod roster;
 mod session;
 mod state;
 mod wait;
 
 use std::sync::Arc;
+
+pub use files::tell_changes;
 
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::initialize::{
@@ -103,8 +106,9 @@ pub fn call(call: &Call<'_>) -> Outcome {
         "edit/end" => checks::end(call),
         "edit/settle" => checks::settle(call),
         "fact/set" => call.event(convert::fact_set),
-        "file/read" => call.event(convert::file_read),
-        "file/wrote" => call.event(convert::file_wrote),
+        "file/forget" => files::forget(call),
+        "file/read" => files::read(call),
+        "file/wrote" => files::wrote(call),
         "goal/charge" => call.event(convert::goal_charge),
         "goal/set" => call.event(convert::goal_set),
         "history/cleared" => call.event(convert::cleared),
@@ -208,12 +212,16 @@ impl Call<'_> {
         let slot = self.daemon.slot(&session, self.at)?;
         let mut session = slot.lock();
         let ends_turn = event.as_ref().is_some_and(Event::ends_turn);
+        let is_of_an_agent = event.as_ref().is_some_and(Event::begins_or_ends_agent);
         let applied = match event {
             Some(event) => session.apply(self.at, &scope, event),
             // What was left out was sent to a scope all the same.
             None => session.scope(&scope).map(|_| Applied { changed: false }),
         };
         let applied = applied.map_err(|refusal| convert::error(&refusal))?;
+        if is_of_an_agent {
+            slot.files().forget_scope(scope.clone()).map_err(|refusal| convert::error(&refusal))?;
+        }
         if ends_turn {
             self.daemon.checks().end_turn(&session, &scope);
         }

@@ -35,6 +35,7 @@ fn opened(call: &Call<'_>) -> Answer {
     let params: SessionOpenParams = call.params()?;
     let session = params.session.clone();
     check_name(&session)?;
+    let (deny, own) = (params.deny.clone(), params.own.clone());
     let convert::Parsed { mut opening, unreadable, skipped } = convert::opening(params)?;
     let client = call.connection.client();
     let trusted = client.and_then(|client| client.options["trusted"].as_bool());
@@ -46,6 +47,8 @@ fn opened(call: &Call<'_>) -> Answer {
         let root = session.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
         Ok((opened, convert::roster(root)))
     })?;
+    let slot = call.daemon.slot(&session, call.at)?;
+    slot.files().restrict(&slot.lock(), &deny, &own);
     answer(&SessionOpenResult {
         session,
         state: if is_new { OpenState::New } else { OpenState::Live },

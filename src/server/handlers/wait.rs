@@ -57,13 +57,14 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
         }
         Staged::Asking { wait, asks, wanted } => (wait, asks, wanted),
     };
-    let root = session.root().map(str::to_owned);
+    let secrecy = slot.files().secrecy(&session);
     drop(session);
     let daemon = Arc::clone(call.daemon);
     let connection = Arc::clone(call.connection);
-    let prepared = Prepared { slot, path, wait, finished: false };
     let answers = ask(connection.peer(), &scope, asks, deadline.min(GENERATORS_DEADLINE));
-    let findings = files::look_at(wanted, root.as_deref(), deadline);
+    let editors = call.daemon.editors();
+    let findings = slot.files().look_at(&slot, &path, editors, &secrecy, wanted, deadline);
+    let prepared = Prepared { slot, path, wait, finished: false };
     Ok(Outcome::Later(Box::pin(async move {
         let (answers, findings) = join(answers, findings).await;
         prepared.finish(&daemon, &connection, &answers, &findings, auto_commit)
