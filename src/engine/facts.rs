@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::record::Serial;
 use super::refusal::{Refusal, RefusalKind};
 use super::tasks::Tasks;
+use super::unconfirmed::{Taken, take_out};
 use super::value::Value;
 
 /// Names that a pool holds at most.
@@ -74,7 +75,7 @@ pub struct PoolName {
 }
 
 /// A pool of names: agents, tools, skills…
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pool {
     /// Whether the pool is known now.
     pub known: bool,
@@ -105,7 +106,7 @@ pub struct GoalReport {
 }
 
 /// The active goal.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     /// What it is.
     pub report: GoalReport,
@@ -116,7 +117,7 @@ pub struct Goal {
 }
 
 /// A revision of a patch by the person.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Revision {
     /// Its number in the session, from 1.
     pub number: u64,
@@ -147,7 +148,8 @@ pub struct Worktree {
 }
 
 /// What is known of the whole session.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SessionFacts {
     /// The permission mode; silent until the first one.
     pub mode: Option<String>,
@@ -242,7 +244,7 @@ impl Usage {
 }
 
 /// A named section of context.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     /// Its name.
     pub name: String,
@@ -332,14 +334,15 @@ pub struct HookOutcome {
 }
 
 /// What a turn did to a path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Touch {
     /// Whether it was written.
     pub wrote: bool,
 }
 
-/// What is known of one scope.
-#[derive(Clone, Debug, Default)]
+/// What is known of one scope. What a snapshot leaves out does not outlive the process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ScopeFacts {
     /// Pools of names.
     pub pools: BTreeMap<String, Pool>,
@@ -369,10 +372,13 @@ pub struct ScopeFacts {
     /// read of each.
     pub reads: BTreeMap<String, Serial>,
     /// What the person mentioned in this turn.
+    #[serde(skip)]
     pub mentions: Vec<(Serial, Mention)>,
     /// Skills that were attached in this turn, dependencies first.
+    #[serde(skip)]
     pub attached: Vec<(Serial, AttachedSkill)>,
     /// Hooks that blocked something in this turn, the latest of each event last.
+    #[serde(skip)]
     pub blocked: Vec<(Serial, HookOutcome)>,
     /// Files that this turn read whole.
     pub whole_reads: Vec<(Serial, String)>,
@@ -394,12 +400,13 @@ impl ScopeFacts {
     }
 
     /// Takes out one item that was told.
-    pub fn take(&mut self, serial: Serial) {
-        self.jobs.retain(|(other, _)| *other != serial);
-        self.mentions.retain(|(other, _)| *other != serial);
-        self.attached.retain(|(other, _)| *other != serial);
-        self.blocked.retain(|(other, _)| *other != serial);
-        self.whole_reads.retain(|(other, _)| *other != serial);
+    pub fn take(&mut self, serial: Serial) -> Option<Taken> {
+        take_out(&mut self.jobs, serial)
+            .map(Taken::Job)
+            .or_else(|| take_out(&mut self.mentions, serial).map(Taken::Mention))
+            .or_else(|| take_out(&mut self.attached, serial).map(Taken::Attached))
+            .or_else(|| take_out(&mut self.blocked, serial).map(Taken::Blocked))
+            .or_else(|| take_out(&mut self.whole_reads, serial).map(Taken::WholeRead))
     }
 
     /// Notes that a path was read or written.
