@@ -44,6 +44,28 @@ pub enum Line {
     Snapshot(Box<Snapshot>),
 }
 
+impl Line {
+    /// When it was written, where that is known.
+    pub fn at(&self) -> Option<Millis> {
+        match self {
+            Self::Opened { at, .. } | Self::Reported { at, .. } => Some(*at),
+            Self::Committed(commit) => Some(commit.at),
+            Self::Resumed | Self::Snapshot(_) => None,
+        }
+    }
+
+    /// What it is, in the word that its text begins with.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Opened { .. } => "opened",
+            Self::Reported { .. } => "reported",
+            Self::Committed(_) => "committed",
+            Self::Resumed => "resumed",
+            Self::Snapshot(_) => "snapshot",
+        }
+    }
+}
+
 /// The effects of one commit, as data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

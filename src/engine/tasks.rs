@@ -72,7 +72,7 @@ pub struct WriteMark {
 
 /// The session's tasks, by owner and id, each with its place in the order of writing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "Written", into = "Written")]
+#[serde(from = "KeptTasks", into = "KeptTasks")]
 pub struct Tasks {
     by_owner: BTreeMap<(ScopePath, String), (u64, Task)>,
     written: u64,
@@ -84,26 +84,26 @@ pub struct Tasks {
 /// The tasks as a snapshot keeps them: text has no maps whose names are pairs.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
-    tasks: Vec<(u64, Task)>,
+struct KeptTasks {
+    placed: Vec<(u64, Task)>,
     written: u64,
     last_write: Option<WriteMark>,
 }
 
-impl From<Tasks> for Written {
+impl From<Tasks> for KeptTasks {
     fn from(tasks: Tasks) -> Self {
         let Tasks { by_owner, written, open: _, last_write } = tasks;
-        Self { tasks: by_owner.into_values().collect(), written, last_write }
+        Self { placed: by_owner.into_values().collect(), written, last_write }
     }
 }
 
-impl From<Written> for Tasks {
-    fn from(kept: Written) -> Self {
-        let Written { tasks, written, last_write } = kept;
-        let open = tasks.iter().filter(|(_, task)| task.status.is_open()).count();
+impl From<KeptTasks> for Tasks {
+    fn from(kept: KeptTasks) -> Self {
+        let KeptTasks { placed, written, last_write } = kept;
+        let open = placed.iter().filter(|(_, task)| task.status.is_open()).count();
         let keyed =
             |(place, task): (u64, Task)| ((task.owner.clone(), task.id.clone()), (place, task));
-        Self { by_owner: tasks.into_iter().map(keyed).collect(), written, open, last_write }
+        Self { by_owner: placed.into_iter().map(keyed).collect(), written, open, last_write }
     }
 }
 
