@@ -11,6 +11,7 @@ pub mod transport;
 mod convert;
 mod daemon;
 mod handlers;
+mod kept;
 mod surroundings;
 
 pub use daemon::{Daemon, Served, digest};

@@ -62,6 +62,9 @@ pub enum Outcome {
     /// It took effect, and its answer is being worked on. Dropping the future, as a cancel does,
     /// has to undo what must not outlive the request.
     Later(BoxFuture<'static, Answer>),
+    /// It took effect, whole. A request is answered when the future is done; a notification leaves
+    /// nothing to wait for.
+    Applied(BoxFuture<'static, Answer>),
 }
 
 impl fmt::Debug for Outcome {
@@ -69,6 +72,7 @@ impl fmt::Debug for Outcome {
         match self {
             Self::Now(answer) => formatter.debug_tuple("Now").field(answer).finish(),
             Self::Later(_) => formatter.write_str("Later"),
+            Self::Applied(_) => formatter.write_str("Applied"),
         }
     }
 }
@@ -237,7 +241,7 @@ impl Dispatcher {
                 Err(error) => Err(error),
                 Ok(row) => match self.call(row, params) {
                     Outcome::Now(answer) => answer,
-                    Outcome::Later(future) => {
+                    Outcome::Later(future) | Outcome::Applied(future) => {
                         self.start(&id, row.name, future);
                         return Flow::GoesOn;
                     }
@@ -288,6 +292,7 @@ impl Dispatcher {
         }
         match self.call(row, params) {
             Outcome::Now(answer) => self.report(row.name, &answer),
+            Outcome::Applied(_) => {}
             Outcome::Later(future) => {
                 if self.running.len().saturating_sub(self.pending.len()) >= self.pending_max {
                     self.report(row.name, &Err(overloaded(method, self.pending_max)));

@@ -91,12 +91,13 @@ impl Store for MemoryStore {
         Appended { ticket: Ticket::settled(outcome), bytes: 0 }
     }
 
-    fn release(&self, lease: &Lease) -> Ticket {
+    fn release(&self, lease: &Lease, active: Millis) -> Ticket {
         let mut sessions = self.sessions.lock();
         if let Some(ledger) = sessions.get_mut(lease.session())
             && ledger.fence == lease.fence()
         {
             ledger.is_held = false;
+            ledger.active = ledger.active.max(active);
         }
         Ticket::settled(Ok(()))
     }

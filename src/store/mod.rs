@@ -109,8 +109,8 @@ pub trait Store: fmt::Debug + Send + Sync {
     /// [`Lease::lost`] says so, and [`Lease::make_good`] and a snapshot mend it.
     fn append(&self, lease: &Lease, lines: &[Line], when: When) -> Appended;
 
-    /// Gives the lease back: another daemon may take it.
-    fn release(&self, lease: &Lease) -> Ticket;
+    /// Gives the lease back: another daemon may take it. `active` is when the session was last used.
+    fn release(&self, lease: &Lease, active: Millis) -> Ticket;
 
     /// Erases everything that is stored of a session. Nothing of it is readable in any file when
     /// the ticket says so.

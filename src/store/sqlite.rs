@@ -101,7 +101,7 @@ struct Queue {
 enum Job {
     Acquire { lease: Lease, root: Option<String>, lines: Vec<Text>, promise: Promise },
     Append { lease: Lease, epoch: u64, lines: Vec<Text>, promise: Promise },
-    Release { lease: Lease, promise: Promise },
+    Release { lease: Lease, active: Millis, promise: Promise },
     Forget { session: String, promise: Promise },
     Flush { promise: Promise },
 }
@@ -254,9 +254,9 @@ impl Store for SqliteStore {
         Appended { ticket, bytes }
     }
 
-    fn release(&self, lease: &Lease) -> Ticket {
+    fn release(&self, lease: &Lease, active: Millis) -> Ticket {
         let mut leaving = self.shared.leaving.lock();
-        let ticket = self.ask(|promise| Job::Release { lease: lease.clone(), promise });
+        let ticket = self.ask(|promise| Job::Release { lease: lease.clone(), active, promise });
         leaving.insert(lease.session().to_owned(), ticket.clone());
         ticket
     }
@@ -637,7 +637,7 @@ impl Writer {
                 }
                 promise
             }
-            Job::Release { lease, promise } => {
+            Job::Release { lease, promise, .. } => {
                 self.lost.remove(&(lease.session().to_owned(), lease.fence()));
                 self.shared.leaving.lock().remove(lease.session());
                 promise
@@ -675,14 +675,14 @@ impl Writer {
                         append(&transaction, &self.daemons, lease, lines)?
                     }
                 }
-                Job::Release { lease, .. } => {
+                Job::Release { lease, active, .. } => {
                     let fence = lease.fence();
                     transaction
                         .prepare_cached(
-                            "UPDATE ledgers SET daemon = NULL
+                            "UPDATE ledgers SET daemon = NULL, active = max(active, ?4)
                              WHERE session = ?1 AND fence = ?2 AND daemon = ?3",
                         )?
-                        .execute(params![lease.session(), fence, self.daemons.own])?;
+                        .execute(params![lease.session(), fence, self.daemons.own, active])?;
                     Ok(())
                 }
                 Job::Forget { session, .. } => forget(&transaction, &self.daemons, session)?,
@@ -751,6 +751,14 @@ impl Writer {
         };
         if let Err(error) = let_go() {
             tracing::warn!(%error, "leases could not be given back; they end with the process");
+        }
+        // The log is worked in, so that the file alone is all there is; another daemon may do it
+        // as well.
+        let worked_in = self.connection.busy_timeout(BUSY_READING).and_then(|()| {
+            self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        });
+        if let Err(error) = worked_in {
+            tracing::debug!(%error, "the store's log is left to the next start");
         }
         self.daemons.end();
     }

@@ -47,7 +47,7 @@ fn acquired(store: &dyn Store, session: &str, lines: &[Line]) -> Lease {
 }
 
 fn released(store: &dyn Store, lease: &Lease) {
-    store.release(lease).wait_here(PATIENCE).expect("it is given back");
+    store.release(lease, 0).wait_here(PATIENCE).expect("it is given back");
 }
 
 fn lines_of(store: &dyn Store, session: &str) -> Vec<Line> {

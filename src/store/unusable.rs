@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Appended, Lease, Listed, Loaded, Store, StoreError, Ticket, When};
-use crate::engine::Line;
+use crate::engine::{Line, Millis};
 
 /// A store that is newer than this build, read-only, or damaged beyond opening.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Store for Unusable {
         Appended { ticket: self.refused(), bytes: 0 }
     }
 
-    fn release(&self, _: &Lease) -> Ticket {
+    fn release(&self, _: &Lease, _: Millis) -> Ticket {
         self.refused()
     }
 

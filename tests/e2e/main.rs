@@ -8,3 +8,4 @@ mod json_rpc;
 mod native;
 mod order;
 mod secrecy;
+mod store;

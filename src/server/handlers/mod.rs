@@ -20,11 +20,13 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::convert::{self, Reported};
 use super::daemon::Daemon;
+use super::kept::Kept;
 use super::{Answer, Connection, InitializeRequest, Outcome, transport};
 use crate::engine::{
     Applied, Event, Millis, PENDING_MAX, Profile, STAGED_MAX, ScopePath, Session, TURN_EVENTS_MAX,
 };
 use crate::reminders;
+use crate::store::When;
 
 /// One message, on its way to its handler.
 #[derive(Clone, Copy, Debug)]
@@ -144,7 +146,7 @@ pub fn call(call: &Call<'_>) -> Outcome {
         "tool/begin" => call.event(convert::tool_begin),
         "tool/end" => call.event(convert::tool_end),
         "turn/begin" => call.event(convert::turn_begin),
-        "turn/end" => call.event(convert::turn_end),
+        "turn/end" => call.flushed_event(convert::turn_end),
         "usage/report" => call.event(convert::usage_report),
         "verifier/started" => call.event(convert::verifier_started),
         name => Outcome::Now(Err(ErrorObject::new(
@@ -186,6 +188,25 @@ impl Call<'_> {
         Outcome::Now(self.apply(convert).map(|_| RawValue::NULL.to_owned()))
     }
 
+    /// Reads an event, applies it, and answers `null` once it is durable.
+    fn flushed_event<P: DeserializeOwned>(
+        &self,
+        convert: impl FnOnce(P) -> Result<Reported, ErrorObject>,
+    ) -> Outcome {
+        if let Err(error) = self.apply(convert) {
+            return Outcome::Now(Err(error));
+        }
+        if !self.daemon.store().outlives_process() {
+            return Outcome::Now(Ok(RawValue::NULL.to_owned()));
+        }
+        let ticket = self.daemon.store().flush();
+        // What cannot be written stays in memory, as `reminderd/problem` says.
+        Outcome::Applied(Box::pin(async move {
+            drop(ticket.wait().await);
+            Ok(RawValue::NULL.to_owned())
+        }))
+    }
+
     /// Reads an event and applies it. What a value that this build does not know was left out of
     /// is counted (`SPEC.md`, "Tolerance").
     fn apply<P: DeserializeOwned>(
@@ -195,6 +216,7 @@ impl Call<'_> {
         let Reported { session, scope, event, skipped } = convert(self.params()?)?;
         let slot = self.daemon.slot(&session, self.at)?;
         let mut session = slot.lock();
+        session.catch_up(When::Behind);
         let applied = match event {
             Some(event) => session.apply(self.at, &scope, event),
             // What was left out was sent to a scope all the same.
@@ -202,13 +224,21 @@ impl Call<'_> {
         };
         let applied = applied.map_err(|refusal| convert::error(&refusal))?;
         self.count_skipped(&mut session, skipped)?;
-        // Nothing keeps lines yet: this build's daemon is in memory alone.
-        drop(session.take_lines());
+        self.keep(&mut session);
         Ok(applied)
     }
 }
 
 impl Call<'_> {
+    /// Hands what happened to the store. Where the store fails, it stays in memory and the client is
+    /// told so, once.
+    fn keep(&self, session: &mut Kept) {
+        session.keep();
+        if let Some(trouble) = session.news_of_trouble() {
+            self.connection.peer().problem(self.method.name, &convert::store_error(&trouble));
+        }
+    }
+
     /// Counts values that this build does not know, for `session/state`.
     fn count_skipped(
         &self,
