@@ -50,6 +50,8 @@ fn main() {
     engine_wait("engine: stage + commit, nothing to say", 0);
     engine_wait("engine: stage + commit, 3 entries", 3);
     grown_session();
+    many_diagnostics();
+    after_publishes();
 }
 
 /// A WAIT and its commit, as a client sees them: two messages there and two back.
@@ -269,4 +271,78 @@ fn session_in_a_turn(entries: usize) -> Session {
     let turn = Event::TurnBegan { turn: "t".to_owned() };
     session.apply(0, &ScopePath::ROOT, turn).expect("no turn is open");
     session
+}
+
+/// A WAIT of a scope that edited a file with 5,000 diagnostics, of which it was told, against one
+/// of a scope that edited nothing. Both have nothing to say.
+fn many_diagnostics() {
+    const DIAGNOSTICS: usize = 5_000;
+    let mut plain = daemon_in_a_turn(0);
+    let mut checked = daemon_in_a_turn(0);
+    let edit = json!({"session": "s", "uris": [{"uri": "/w/a.rs", "version": 1}], "ok": true});
+    checked.request("edit/end", &edit.to_string());
+    checked.send(&notification("diagnostic/publish", &published(1, DIAGNOSTICS)));
+    checked.wait_and_commit();
+    let (figure, floor) = medians_in_turns(
+        ROUND_TRIPS,
+        || time(|| checked.wait_and_commit()),
+        || time(|| plain.wait_and_commit()),
+    );
+    let floor = ("no file was edited", Figure::Time(floor));
+    let what = "WAIT + commit, 5,000 diagnostics in a file";
+    table::row(what, Figure::Time(figure), Some(floor), &Target::AtMost(1.5));
+}
+
+/// A WAIT and its commit right behind a second's worth of publishes, once those are read, against
+/// the same without any. Both tell one problem.
+fn after_publishes() {
+    const PUBLISHES: i64 = 10_000;
+    let mut quiet = daemon_in_a_turn(0);
+    let mut busy = daemon_in_a_turn(0);
+    let mut version = 0;
+    let edit = |client: &mut Client, version: i64| {
+        let uris = json!([{"uri": "/w/a.rs", "version": version}]);
+        let edit = json!({"session": "s", "uris": uris, "ok": true});
+        client.request("edit/end", &edit.to_string());
+    };
+    let (figure, floor) = medians_in_turns(
+        STRETCHES,
+        || {
+            version += PUBLISHES;
+            edit(&mut busy, version - PUBLISHES);
+            let stream: String = (version - PUBLISHES..version)
+                .map(|number| notification("diagnostic/publish", &published(number, 1)))
+                .collect();
+            busy.send(&stream);
+            busy.settle();
+            time(|| busy.wait_and_commit())
+        },
+        {
+            let mut version = 0;
+            move || {
+                version += 1;
+                edit(&mut quiet, version);
+                quiet.send(&notification("diagnostic/publish", &published(version, 1)));
+                quiet.settle();
+                time(|| quiet.wait_and_commit())
+            }
+        },
+    );
+    let floor = ("one publish", Figure::Time(floor));
+    let what = "WAIT + commit behind 10,000 publishes";
+    table::row(what, Figure::Time(figure), Some(floor), &Target::AtMost(1.5));
+}
+
+/// The params of a publish of so many diagnostics for one file; those of no other version.
+fn published(version: i64, diagnostics: usize) -> String {
+    let diagnostic = |number: usize| {
+        let place = json!({"line": number, "character": 4});
+        json!({
+            "range": {"start": place, "end": place}, "severity": 2, "code": "E0308",
+            "source": "rustc", "message": format!("mismatched types, {version}.{number}"),
+        })
+    };
+    let diagnostics: Vec<_> = (0..diagnostics).map(diagnostic).collect();
+    json!({"uri": "/w/a.rs", "checker": "c", "version": version, "diagnostics": diagnostics})
+        .to_string()
 }

@@ -412,6 +412,26 @@ fn a_cancelled_wait_may_be_answered_either_way() {
 }
 
 #[test]
+fn what_was_sent_is_awaited_later() {
+    let script = r#"{"open":{"session":"s"}}
+{"event":"turn/begin","params":{"session":"s","turn":"1"}}
+{"event":"diagnostic/publish","params":{"uri":"/a","checker":"c","state":"running"}}
+{"event":"edit/end","params":{"session":"s","uris":[{"uri":"/a"}],"ok":true}}
+{"send":"edit/settle","params":{"session":"s"},"as":"d"}
+{"pending":"d"}
+{"event":"diagnostic/publish","params":{"uri":"/a","checker":"c","state":"failed"}}
+{"pending":"d"}
+{"await":"d","expect":{"files":[{"outcome":"none"}]}}
+{"request":"session/state","params":{"session":"$d.files.0.uri"},"expectError":-33001}"#;
+    let bench = Bench::new(&json!({}));
+    bench.write("script.jsonl", script);
+    let outcome = bench.reminderd(&["run", "script.jsonl"]);
+    // The second time it had been answered.
+    outcome.assert(1, "3 passed, 1 failed");
+    outcome.says("script.jsonl:8: (the whole answer)\n  expected: no answer yet");
+}
+
+#[test]
 fn a_restart_begins_a_new_process() {
     // The peer answers the first call of `a` with 1, later ones with 2; a new process forgets.
     let rules = json!({"a": [{"result": 1}, {"result": 2}], "initialize": [{"echo": true}]});

@@ -28,6 +28,7 @@ folders! {
     agents_state => "agents-state",
     compacted_files => "compacted-files",
     date => "date",
+    diagnostics => "diagnostics",
     explain => "explain",
     fork => "fork",
     generators => "generators",

@@ -86,12 +86,14 @@ impl Diagnostic {
             Some(inner) => printed(inner),
             None => printed(code),
         });
+        // Newer servers may send marked-up text in an object.
+        let message = value.get("message")?;
         Some(Self {
             range: value.get("range").and_then(|range| Range::deserialize(range).ok()),
             severity: value.get("severity").and_then(Value::as_i64),
             code,
             source: value.get("source").and_then(Value::as_str).map(str::to_owned),
-            message: value.get("message")?.as_str()?.to_owned(),
+            message: message.as_str().or_else(|| message.get("value")?.as_str())?.to_owned(),
         })
     }
 }

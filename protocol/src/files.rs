@@ -50,6 +50,14 @@ scoped! {
     }
 }
 
+/// `file/changed`: an event named a file that a session of the client watches. A hint for status
+/// lines; whether it truly changed is told at the next WAIT.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FileChangedParams {
+    /// The file, as a session spells it.
+    pub uri: String,
+}
+
 /// `textDocument/didOpen`, as in LSP.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -59,6 +59,9 @@ pub struct InitializationOptions {
     /// Whether failed notifications are reported with `reminderd/problem`; yes when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problems: Option<bool>,
+    /// Whether the client wants `file/changed` while watched files change; no when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_changed: Option<bool>,
 }
 
 /// The answer to `initialize`.

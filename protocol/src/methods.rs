@@ -4,8 +4,8 @@ use crate::agent::{AgentSettleParams, AgentSpawnParams};
 use crate::diagnostics::{DiagnosticPublishParams, PublishDiagnosticsParams};
 use crate::files::{
     DidChangeParams, DidChangeWatchedFilesParams, DidCloseParams, DidOpenParams, DidSaveParams,
-    EditBeginParams, EditEndParams, EditSettleParams, EditSettleResult, FileForgetParams,
-    FileReadParams, FileWroteParams,
+    EditBeginParams, EditEndParams, EditSettleParams, EditSettleResult, FileChangedParams,
+    FileForgetParams, FileReadParams, FileWroteParams,
 };
 use crate::history::{
     HistoryCompactedParams, HistoryParams, HistoryReportedParams, HistoryResult,
@@ -139,6 +139,7 @@ methods! {
     "$/cancelRequest" Notification since 1: CancelParams;
     "$/setTrace" Notification since 1: SetTraceParams;
     "reminderd/problem" ServerNotification since 1: ProblemParams;
+    "file/changed" ServerNotification since 1: FileChangedParams;
     "reminderd/clock" Request since 1: ClockParams => ClockResult;
 
     // Sessions, agents, turns.

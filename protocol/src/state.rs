@@ -49,6 +49,8 @@ pub struct SessionState {
     pub sections: BTreeMap<String, Value>,
     /// The facts by name.
     pub facts: BTreeMap<String, Value>,
+    /// The files that the scope edited in its turn, with what checkers said of them since.
+    pub diagnostics: Vec<EditedFileState>,
     /// The session's agents, each an object with at least its path as `agent`.
     pub agents: Vec<Value>,
     /// How many values were skipped because this build does not know them, by where they stood
@@ -56,6 +58,22 @@ pub struct SessionState {
     pub skipped: BTreeMap<String, u64>,
     /// What else a person should know, a sentence each.
     pub notes: Vec<String>,
+}
+
+/// A file that a scope edited in its turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EditedFileState {
+    /// Its path.
+    pub path: String,
+    /// Whether a checker has reported on the edit.
+    pub reported: bool,
+    /// Problems that the edits brought and that were not told yet.
+    pub new: u64,
+    /// Problems that were there before.
+    pub before: u64,
+    /// Problems that are gone.
+    pub resolved: u64,
 }
 
 /// An open turn.

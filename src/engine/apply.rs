@@ -60,7 +60,7 @@ impl Session {
             }
             Event::CallEnded { call } => drop(self.scope_mut(path)?.calls.remove(call)),
             Event::AgentSpawned { kinds, max_requests, role } => {
-                self.spawn(path, kinds, *max_requests, role.as_deref())?;
+                self.spawn(at, path, kinds, *max_requests, role.as_deref())?;
             }
             Event::AgentSettled { outcome } => self.settle(path, *outcome)?,
             Event::Staged { .. }
@@ -128,11 +128,18 @@ impl Session {
             }
             Event::VerifierStarted => self.facts.plan.verification_pending = false,
             Event::DateSet { date } => {
-                let first = self.facts.date.take().map_or_else(|| date.clone(), |(_, first)| first);
-                self.facts.date = Some((date.clone(), first));
+                self.facts.first_date.get_or_insert_with(|| date.clone());
+                self.facts.date = Some(date.clone());
             }
             Event::Touched { path: file, wrote, whole } => {
                 self.touch(path, file, *wrote, *whole)?;
+            }
+            Event::FileKnown { path: file, state, at, starts } => {
+                let watched = &mut self.scope_mut(path)?.facts.watched;
+                watched.know(file, state.clone(), *at, *starts);
+            }
+            Event::FileForgotten { path: file } => {
+                return Ok(self.scope_mut(path)?.facts.watched.forget(file).into());
             }
             Event::Skipped { what } => *self.skipped.entry(what.clone()).or_default() += 1,
         }
@@ -173,8 +180,9 @@ impl Session {
             Event::GoalSet(Some(report)) => match &mut self.facts.goal {
                 Some(goal) if goal.report.id == report.id => goal.report = report.clone(),
                 goal => {
-                    *goal =
-                        Some(Goal { report: report.clone(), first_budget: report.budget, used: 0 });
+                    let known = self.facts.first_limits.remove(&report.id);
+                    let first_budget = known.unwrap_or(report.budget);
+                    *goal = Some(Goal { report: report.clone(), first_budget, used: 0 });
                     self.forget_charges();
                 }
             },

@@ -14,6 +14,7 @@ use super::refusal::Refusal;
 use super::reminder::{Findings, Moment, Part, Proposal, Silence, Speech, View, Wanted};
 use super::render::{self, Form, Size};
 use super::scope::{Member, Scope};
+use super::start;
 use super::token::{Offered, OpenWait, Waiter};
 
 /// A client is about to call a model.
@@ -31,6 +32,8 @@ pub struct WaitRequest {
     pub limit: Limit,
     /// The connection that waits.
     pub waiter: Waiter,
+    /// What was found out beforehand, as it stood when the WAIT arrived.
+    pub prepared: Findings,
 }
 
 /// Where in the conversation a request stands.
@@ -228,6 +231,8 @@ pub(super) enum Outcome {
     Silent(Silence),
     /// What it would say, and what it need not look at again: that is told already.
     Speaks(Vec<Candidate>, Vec<Effect>),
+    /// It is silent, and need not look at this again once everything is told.
+    Notes(Silence, Vec<Effect>),
     Asks {
         force: bool,
     },
@@ -320,6 +325,7 @@ impl Session {
         };
         let speeches = match member.reminder.propose(&view) {
             Proposal::Silent(silence) => return Outcome::Silent(silence),
+            Proposal::Note(silence, effects) => return Outcome::Notes(silence, effects),
             Proposal::Ask { force } => return Outcome::Asks { force },
             Proposal::Read(wanted) => return Outcome::Reads(wanted),
             Proposal::Fail(message) => return Outcome::Fails(message),
@@ -350,12 +356,17 @@ impl Session {
     }
 
     /// Everything that a WAIT of the scope would tell now, and what is needed first.
-    pub(super) fn choose(&self, scope: &Scope, moment: Moment<'_>) -> (Chosen, Vec<Need>) {
+    pub(super) fn choose(
+        &self,
+        scope: &Scope,
+        moment: Moment<'_>,
+        prepared: &Findings,
+    ) -> (Chosen, Vec<Need>) {
         let mut chosen = Chosen::default();
         let mut needs = Vec::new();
         for (place, member) in scope.roster.iter().enumerate() {
             let need = |what| Need { place, member: member.clone(), what };
-            match self.outcome(scope, member, place, moment, &Findings::new()) {
+            match self.outcome(scope, member, place, moment, prepared) {
                 Outcome::Silent(silence) => {
                     // Not asked is not looked at: what was read stays to be looked at.
                     let asked = member.enabled && !matches!(silence, Silence::Withheld(_));
@@ -365,6 +376,7 @@ impl Session {
                     chosen.candidates.extend(candidates);
                     chosen.looked_at.extend(told);
                 }
+                Outcome::Notes(_, effects) => chosen.looked_at.extend(effects),
                 Outcome::Asks { force } => needs.push(need(What::Answer { force })),
                 Outcome::Reads(wanted) => needs.push(need(What::Files(wanted))),
                 Outcome::Fails(message) => {
@@ -373,6 +385,8 @@ impl Session {
             }
         }
         chosen.candidates.extend(queued(scope, moment));
+        let unnoted = start::unnoted(&self.facts, scope, moment.digest);
+        chosen.silent.extend(unnoted.into_iter().map(|entry| (entry, Vec::new())));
         (chosen, needs)
     }
 
@@ -414,6 +428,7 @@ impl Session {
                 Outcome::Fails(message) => {
                     prepared.chosen.problems.push(Problem { id: member.id().to_owned(), message });
                 }
+                Outcome::Notes(_, effects) => prepared.chosen.looked_at.extend(effects),
                 // What could not be read in time stays to be looked at.
                 Outcome::Reads(_) => prepared.chosen.keeps_reads = true,
                 Outcome::Silent(_) | Outcome::Asks { .. } => {}
@@ -550,7 +565,8 @@ impl Session {
         if since.is_empty() {
             return Ok(Vec::new());
         }
-        let (mut chosen, _) = self.choose(scope, self.moment(scope, Seam::Unsaid, at));
+        let moment = self.moment(scope, Seam::Unsaid, at);
+        let (mut chosen, _) = self.choose(scope, moment, &Findings::new());
         chosen.leave_out(&since, &scope.history);
         Ok(chosen.silent)
     }

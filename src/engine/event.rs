@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use super::facts::{
     AttachedSkill, GoalReport, Job, Mention, Mode, OfferedSkill, PlanReport, PoolName, Usage,
 };
-use super::record::{Lane, Record};
+use super::files::FileState;
+use super::record::{Lane, Record, Serial};
 use super::tasks::Task;
 use super::value::Value;
 
@@ -419,6 +420,22 @@ pub enum Event {
         /// Whether it was read whole.
         whole: bool,
     },
+    /// How a file stood when the scope read or wrote it.
+    FileKnown {
+        /// Its path.
+        path: String,
+        /// What stood there.
+        state: FileState,
+        /// When it was read or written, among all that happened.
+        at: Serial,
+        /// Whether this only starts the watch: the scope read a part of it.
+        starts: bool,
+    },
+    /// A file is not watched any more.
+    FileForgotten {
+        /// Its path.
+        path: String,
+    },
     /// A value that this build does not know was left out of an event.
     Skipped {
         /// What kind of value: a lane, a task's status…
@@ -427,6 +444,16 @@ pub enum Event {
 }
 
 impl Event {
+    /// Whether the turn that was open on its scope is over once it took effect.
+    pub fn ends_turn(&self) -> bool {
+        matches!(self, Self::TurnBegan { .. } | Self::TurnEnded { .. } | Self::AgentSettled { .. })
+    }
+
+    /// Whether what an agent knew is gone with it.
+    pub fn begins_or_ends_agent(&self) -> bool {
+        matches!(self, Self::AgentSpawned { .. } | Self::AgentSettled { .. })
+    }
+
     /// Whether it outlives the process, and so belongs into the ledger. What waits in queues does
     /// not (`reminders.md` §2).
     pub fn is_durable(&self) -> bool {

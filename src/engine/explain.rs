@@ -119,7 +119,9 @@ impl Explanation {
             next,
         };
         match outcome {
-            Outcome::Silent(silence) => row(false, silence.to_string(), 0, Some(silence.next())),
+            Outcome::Silent(silence) | Outcome::Notes(silence, _) => {
+                row(false, silence.to_string(), 0, Some(silence.next()))
+            }
             Outcome::Speaks(candidates, _) if candidates.is_empty() => {
                 let silence = Silence::Withheld(Withheld::Unchanged);
                 row(false, silence.to_string(), 0, Some(silence.next()))

@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::diagnosis::Checked;
 use super::record::Serial;
 use super::refusal::{Refusal, RefusalKind};
 use super::tasks::Tasks;
 use super::unconfirmed::{Taken, take_out};
 use super::value::Value;
+use super::watched::WatchedFiles;
 
 /// Names that a pool holds at most.
 pub const POOL_NAMES_MAX: usize = 10_000;
@@ -169,8 +171,12 @@ pub struct SessionFacts {
     pub goal: Option<Goal>,
     /// Revisions of patches by the person, oldest first.
     pub revisions: Vec<Revision>,
-    /// The date, and the first one that was set.
-    pub date: Option<(String, String)>,
+    /// The date.
+    pub date: Option<String>,
+    /// The first date that was set.
+    pub first_date: Option<String>,
+    /// The limits with which goals began that were active before the daemon heard of them.
+    pub first_limits: BTreeMap<String, Option<u64>>,
     /// Where the session was forked from.
     pub fork: Option<Fork>,
 }
@@ -374,6 +380,8 @@ pub struct ScopeFacts {
     /// What the person mentioned in this turn.
     #[serde(skip)]
     pub mentions: Vec<(Serial, Mention)>,
+    /// The files that it read or wrote, and what it knows of them.
+    pub watched: WatchedFiles,
     /// Skills that were attached in this turn, dependencies first.
     #[serde(skip)]
     pub attached: Vec<(Serial, AttachedSkill)>,
@@ -382,6 +390,8 @@ pub struct ScopeFacts {
     pub blocked: Vec<(Serial, HookOutcome)>,
     /// Files that this turn read whole.
     pub whole_reads: Vec<(Serial, String)>,
+    /// What was told of diagnostics.
+    pub checked: Checked,
     /// Ends of jobs that were reported before, so that the same one is told once.
     pub ended: BTreeSet<(String, String)>,
 }
@@ -397,6 +407,7 @@ impl ScopeFacts {
         self.blocked.clear();
         self.whole_reads.clear();
         self.dropped.clear();
+        self.checked.states.clear();
     }
 
     /// Takes out one item that was told.

@@ -116,3 +116,22 @@ pub struct Edited {
     /// What may be told of the change.
     pub change: Change,
 }
+
+/// How much of the differences one WAIT may show (`reminders.md` §5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DiffLimits {
+    /// Lines of one file that begin with a space, a plus or a minus.
+    pub file_lines: u64,
+    /// Bytes of a side above which a file is not compared line by line.
+    pub file_bytes: u64,
+    /// Such lines of all files.
+    pub lines: u64,
+    /// Bytes of all files' differences.
+    pub bytes: u64,
+}
+
+impl Default for DiffLimits {
+    fn default() -> Self {
+        Self { file_lines: 40, file_bytes: 256 << 10, lines: 400, bytes: 32 << 10 }
+    }
+}

@@ -75,6 +75,8 @@ impl Session {
             }
             _ => unreachable!("only events of history come here"),
         }
+        let scope = self.scope_mut(path)?;
+        scope.facts.watched.judge(&scope.history);
         Ok(())
     }
 
@@ -88,6 +90,8 @@ impl Session {
         self.scope_mut(path)?.history.reconcile(|_, id, lost| {
             if ids.contains(id) { None } else { lost.or(Some(Loss::Removed)) }
         });
+        let scope = self.scope_mut(path)?;
+        scope.facts.watched.judge(&scope.history);
         Ok(())
     }
 

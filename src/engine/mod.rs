@@ -14,6 +14,7 @@
 
 mod apply;
 mod delivery;
+mod diagnosis;
 mod event;
 mod explain;
 mod facts;
@@ -31,15 +32,18 @@ mod render;
 mod rosters;
 mod scope;
 mod snapshot;
+mod start;
 mod tasks;
 mod token;
 mod turns;
 mod unconfirmed;
 mod value;
+mod watched;
 
 use std::collections::BTreeMap;
 
 pub use delivery::{Ask, Delivery, Held, Material, Problem, Seam, Staged, WaitRequest};
+pub use diagnosis::{Checked, Diagnosis, DiagnosisCounts, Problem as DiagnosedProblem, Severity};
 pub use event::{
     Applied, Audience, Charge, Definition, Event, HostReport, Limit, Opening, Profile, Retained,
     SettleOutcome, Switch, Switches, TurnOutcome,
@@ -50,7 +54,7 @@ pub use facts::{
     OfferedSkill, PLAN_MODE, PlanReport, PlanState, Pool, PoolName, Revision, ScopeFacts, Section,
     SessionFacts, Touch, Usage, Worktree,
 };
-pub use files::{Author, Change, Edited, FileState, Fingerprint};
+pub use files::{Author, Change, DiffLimits, Edited, FileState, Fingerprint};
 pub use ledger::{Commit, Delivered, History, Line, Loss};
 pub use opening::{Opened, Rejected};
 pub use path::ScopePath;
@@ -65,9 +69,11 @@ pub use reminder::{
 pub use render::{Form, Size, content, estimate_tokens, neutralise, one_line, row, short_name};
 pub use scope::{Member, Scope, Source, Turn};
 pub use snapshot::Snapshot;
+pub use start::Start;
 pub use tasks::{Task, TaskStatus, Tasks, WriteMark};
 pub use token::{Expiry, Fate, OpenWait, Tokens, Waiter};
 pub use value::Value;
+pub use watched::{WatchedFile, WatchedFiles};
 
 use delivery::Need;
 use token::Fates;
@@ -102,6 +108,8 @@ pub struct Session {
     /// The planning episode that a conversation resumed from records was in.
     continued_episode: Option<String>,
     scopes: BTreeMap<ScopePath, Scope>,
+    /// Records that a client handed in of agents that it has yet to spawn again.
+    awaited: BTreeMap<ScopePath, Vec<Record>>,
     /// The roster that agents are given a clone of at their spawn.
     for_agents: Vec<Member>,
     /// What agents with a cap on their requests are given beside it.
@@ -150,6 +158,7 @@ impl Session {
             ancestors: Vec::new(),
             continued_episode: None,
             scopes: BTreeMap::from([(ScopePath::ROOT, root)]),
+            awaited: BTreeMap::new(),
             for_agents: Vec::new(),
             for_capped_agents: Vec::new(),
             fates: Fates::default(),
@@ -251,6 +260,18 @@ impl Session {
         self.scopes.get_mut(path).ok_or_else(|| unknown(path))
     }
 
+    /// The number of the newest thing that happened, to name it by later.
+    pub fn newest(&self) -> Serial {
+        self.serial
+    }
+
+    /// What a scope knows of the files that changed in its watch since this was last called, for
+    /// those who compare them with the disk.
+    pub fn take_watch_changes(&mut self, path: &ScopePath) -> Vec<(String, Option<FileState>)> {
+        let scope = self.scopes.get_mut(path);
+        scope.map(|scope| scope.facts.watched.take_changes()).unwrap_or_default()
+    }
+
     fn next_serial(&mut self) -> Serial {
         self.serial += 1;
         self.serial
@@ -287,7 +308,7 @@ impl Session {
         self.expire(&path, Expiry::Superseded, |_| true);
         let scope = self.scope(&path)?;
         let moment = self.moment(scope, request.seam, at);
-        let (chosen, needs) = self.choose(scope, moment);
+        let (chosen, needs) = self.choose(scope, moment, &request.prepared);
         let prepared = self.capture(request, material, chosen, needs)?;
         match prepared.staged() {
             None => Ok(Staged::Ready(Box::new(self.offer(&path, prepared, at)))),
@@ -301,7 +322,8 @@ impl Session {
     /// The files that explaining the scope needs to have read first.
     pub fn wanted(&self, at: Millis, path: &ScopePath) -> Result<Vec<Wanted>, Refusal> {
         let scope = self.scope(path)?;
-        let (_, needs) = self.choose(scope, self.moment(scope, Seam::Unsaid, at));
+        let nothing = Findings::new();
+        let (_, needs) = self.choose(scope, self.moment(scope, Seam::Unsaid, at), &nothing);
         Ok(needs.into_iter().flat_map(Need::into_wanted).collect())
     }
 
@@ -478,6 +500,22 @@ impl Session {
                 Effect::ForgetAnswer(generator) => {
                     let answer = scope.queue.forget_answer(&generator);
                     taken.extend(answer.map(|body| Taken::Answer(generator, body)));
+                }
+                Effect::TellDiagnostics { states, failed } => {
+                    let checked = &mut scope.facts.checked;
+                    let before =
+                        states.keys().map(|path| (path.clone(), checked.states.get(path).copied()));
+                    let before = before.collect();
+                    let failed: Vec<_> =
+                        failed.into_iter().filter(|one| !checked.failed.contains(one)).collect();
+                    checked.states.extend(states);
+                    checked.failed.extend(failed.iter().cloned());
+                    taken.push(Taken::Diagnostics { before, failed });
+                }
+                Effect::KnowFile { path, state, at } => {
+                    if let Some(record) = &record {
+                        scope.facts.watched.tell(&path, state, at, &record.id);
+                    }
                 }
                 Effect::EndOverride(serial) => {
                     let ended = self.facts.mode_override.take_if(|(set, _)| *set == serial);

@@ -1,6 +1,8 @@
 //! How a session comes to be: opened, resumed with the records that a client kept, or forked from
 //! another. Everything is checked before anything changes.
 
+use std::collections::BTreeMap;
+
 use super::Session;
 use super::event::Opening;
 use super::facts::{Fork, ScopeFacts, SessionFacts, Worktree};
@@ -13,6 +15,7 @@ use super::refusal::{Refusal, RefusalKind};
 use super::reminder::member;
 use super::rosters::{enlist, refuse_built_in};
 use super::scope::Source;
+use super::watched::WatchedFiles;
 
 /// Why a record that a client handed in is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,11 +120,17 @@ impl Session {
             fork: Some(Fork { source: self.id.clone(), worktree }),
             ..self.facts.clone()
         };
+        // In a worktree of its own the paths are others.
+        let watched = match &forked.facts.fork {
+            Some(Fork { worktree: Some(_), .. }) => WatchedFiles::default(),
+            _ => root.facts.watched.anew(),
+        };
         let mut facts = ScopeFacts {
             pools: root.facts.pools.clone(),
             sections: root.facts.sections.clone(),
             named: root.facts.named.clone(),
             contents: root.facts.contents.clone(),
+            watched,
             ..ScopeFacts::default()
         };
         facts.recoveries = root.facts.recoveries;
@@ -133,6 +142,7 @@ impl Session {
         scope.turns_ended = root.turns_ended + u64::from(root.turn.is_some());
         (scope.requests, scope.prompts) = (root.requests, root.prompts);
         scope.facts = facts;
+        scope.facts.watched.judge(&scope.history);
         if let Some(body) = report {
             let serial = forked.next_serial();
             let name = Some("fork-report".to_owned());
@@ -145,13 +155,13 @@ impl Session {
     /// whose commit was lost counts as told.
     fn adopt(&mut self, at: Millis, records: &[Record]) -> Result<Opened, Refusal> {
         let mut opened = Opened::default();
+        // The root's are all that its history holds, even when there are none.
+        let mut of_scopes = BTreeMap::from([(&ScopePath::ROOT, Vec::new())]);
         for record in records {
             let reason = if !record.is_whole(self.kit.digest) {
                 Some("its digest does not fit its content".to_owned())
             } else if record.session != self.id && !self.ancestors.contains(&record.session) {
                 Some(format!("it belongs to session {:?}", record.session))
-            } else if !record.agent.is_root() {
-                Some(format!("it belongs to agent {}", record.agent))
             } else {
                 None
             };
@@ -160,19 +170,46 @@ impl Session {
                     opened.rejected.push(Rejected { id: record.id.clone(), reason });
                 }
                 None => {
-                    self.adopt_record(at, record)?;
+                    of_scopes.entry(&record.agent).or_default().push(record);
                     opened.accepted.push(record.id.clone());
                 }
             }
         }
-        self.history_holds(&ScopePath::ROOT, &opened.accepted)?;
+        for (path, records) in of_scopes {
+            // An agent whose process is gone with the daemon is spawned again first.
+            if self.scope(path).is_ok_and(|scope| !scope.settled) {
+                self.adopt_records(at, path, records)?;
+            } else {
+                self.awaited.insert(path.clone(), records.into_iter().cloned().collect());
+            }
+        }
         self.continued_episode = self.episode_in_history();
         Ok(opened)
     }
 
+    /// Exactly these records are what the history of a scope holds.
+    pub(super) fn adopt_records<'a>(
+        &mut self,
+        at: Millis,
+        path: &ScopePath,
+        records: impl IntoIterator<Item = &'a Record>,
+    ) -> Result<(), Refusal> {
+        let mut held = Vec::new();
+        for record in records {
+            self.adopt_record(at, path, record)?;
+            held.push(record.id.clone());
+        }
+        self.history_holds(path, &held)
+    }
+
     /// A record that history holds counts as told, whatever became of its commit.
-    fn adopt_record(&mut self, at: Millis, record: &Record) -> Result<(), Refusal> {
-        let scope = self.scope(&ScopePath::ROOT)?;
+    fn adopt_record(
+        &mut self,
+        at: Millis,
+        path: &ScopePath,
+        record: &Record,
+    ) -> Result<(), Refusal> {
+        let scope = self.scope(path)?;
         let open = scope.tokens.open.iter().find(|open| open.record == record.id);
         if let Some(token) = open.map(|open| open.token.clone()) {
             self.commit(at, &token, None, None)?;
@@ -180,10 +217,11 @@ impl Session {
             self.confirm(&token);
             return Ok(());
         }
-        let scope = self.scope_mut(&ScopePath::ROOT)?;
+        let scope = self.scope_mut(path)?;
         if scope.history.record(&record.id).is_some() {
             return Ok(());
         }
+        let index = scope.history.records().len();
         let Ordinals { turn, request, prompt } = record.ordinals;
         scope.requests = scope.requests.max(request);
         scope.prompts = scope.prompts.max(prompt);
@@ -202,6 +240,7 @@ impl Session {
         let planned = planned.fold(0, u64::max);
         scope.history.add(Delivered { record: record.clone(), at, placement: None, lost: None });
         self.facts.episodes = self.facts.episodes.max(planned);
+        self.adopt_start(path, index, record);
         Ok(())
     }
 

@@ -1,8 +1,11 @@
 //! The injection record: what was told, complete, so that it can be rebuilt anywhere; and the few
 //! words in which every other part of the engine speaks of time, order and consequences.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use super::files::FileState;
 use super::path::ScopePath;
 use super::policy::Ordinals;
 use super::render::{self, Form};
@@ -215,6 +218,22 @@ pub enum Effect {
     EndOverride(Serial),
     /// The files whose contents a compaction dropped were named.
     TakeDropped,
+    /// A file stands like this.
+    KnowFile {
+        /// The path under which the scope watches it.
+        path: String,
+        /// What was compared.
+        state: FileState,
+        /// When, among all that happened.
+        at: Serial,
+    },
     /// The instructions of every directory read until then were looked at.
     TakeReads(Serial),
+    /// What checkers found is compared with these states from now on.
+    TellDiagnostics {
+        /// The number of each file's state, by path.
+        states: BTreeMap<String, u64>,
+        /// Checkers whose failure was mentioned.
+        failed: Vec<String>,
+    },
 }

@@ -7,13 +7,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::delivery::Seam;
+use super::diagnosis::Diagnosis;
 use super::event::{Definition, HostReport, Profile};
 use super::facts::SessionFacts;
+use super::files::{DiffLimits, Edited};
 use super::policy::{Ordinals, Policy, Told, Withheld};
 use super::queue::{Fifo, HookContext};
 use super::record::{Digest, Effect, Lane, Millis, Phase, Serial, SilentEntry};
 use super::refusal::Refusal;
 use super::scope::{Member, Scope, Source};
+use super::start::Start;
 
 /// Everything that a reminder may look at.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +82,10 @@ pub enum Reading {
     Lines(u64, u64),
     /// Its size, and the number of its pages.
     Attachment,
+    /// All files that the scope watches, for what changed in them. The path is empty.
+    Edits(DiffLimits),
+    /// What checkers found after the scope's edits; of no one file, and never looked for.
+    Diagnostics,
 }
 
 /// What stands in a file.
@@ -111,6 +118,10 @@ pub enum Found {
         /// The content's fingerprint.
         fingerprint: String,
     },
+    /// The watched files that are not as the scope knows them, sorted by their newest spelling.
+    Edits(Vec<Edited>),
+    /// What checkers found after the scope's edits.
+    Diagnosis(Diagnosis),
     /// There is nothing.
     Missing,
     /// It is there, but is not read.
@@ -124,6 +135,11 @@ pub enum Found {
 
 /// What stands in the files that were asked for.
 pub type Findings = BTreeMap<Wanted, Found>;
+
+impl Wanted {
+    /// What checkers found after the scope's edits.
+    pub const DIAGNOSTICS: Self = Self { path: String::new(), reading: Reading::Diagnostics };
+}
 
 impl Moment<'_> {
     /// Whether the request stands at the prompt, rather than after tool calls.
@@ -288,6 +304,8 @@ impl fmt::Display for Silence {
 pub enum Proposal {
     /// It is silent.
     Silent(Silence),
+    /// It is silent, and need not look at this again once everything is told.
+    Note(Silence, Vec<Effect>),
     /// It would say these, each judged by the policy.
     Speak(Vec<Speech>),
     /// The client computes its body; the WAIT asks it.
@@ -345,6 +363,11 @@ pub trait Reminder: fmt::Debug + Send + Sync {
     /// (`reminders.md`, "Native hosts"). What waits in lanes of its own always is.
     fn rides_seams(&self) -> bool {
         self.lane() != Lane::Roster
+    }
+
+    /// What the conversation knew from the start of what it tells changes of, if it is such.
+    fn starts_from(&self) -> Option<Start<'_>> {
+        None
     }
 
     /// What it would say now, or why nothing. Reads only.

@@ -11,6 +11,7 @@ use super::policy::Ordinals;
 use super::record::{Effect, Entry, Millis, Phase, Record, Serial, SilentEntry};
 use super::refusal::{Refusal, RefusalKind};
 use super::render::Form;
+use super::start;
 
 /// Released and expired tokens that a session remembers, so that committing one gets an error
 /// that says what happened. Older ones are unknown.
@@ -76,7 +77,10 @@ impl OpenWait {
         since: &[(SilentEntry, Vec<Effect>)],
     ) -> Option<Record> {
         let told = chosen.iter().map(|index| &self.offered[*index]);
+        // A commit that chose nothing of what was offered notes nothing either.
+        let notes = !chosen.is_empty() || self.offered.is_empty();
         let riding = self.silent.iter().chain(since).map(|(entry, _)| entry);
+        let riding = riding.filter(|entry| notes || !start::is_note(entry));
         let silent: Vec<_> =
             riding.chain(told.clone().flat_map(|offered| &offered.tells)).cloned().collect();
         if chosen.is_empty() && silent.is_empty() {

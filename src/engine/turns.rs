@@ -4,6 +4,7 @@ use super::Session;
 use super::event::{SettleOutcome, Switches, TurnOutcome};
 use super::facts::too_many;
 use super::path::ScopePath;
+use super::record::Millis;
 use super::refusal::{Refusal, RefusalKind};
 use super::scope::{Scope, Turn};
 use super::token::Expiry;
@@ -70,6 +71,7 @@ impl Session {
 
     pub(super) fn spawn(
         &mut self,
+        at: Millis,
         path: &ScopePath,
         kinds: &Switches,
         max_requests: Option<u64>,
@@ -105,6 +107,9 @@ impl Session {
         self.leave_behind(path);
         for delivered in former.iter().flat_map(|former| former.history.records()) {
             self.former.insert(delivered.record.id.clone(), delivered.record.clone());
+        }
+        if let Some(records) = self.awaited.remove(path) {
+            self.adopt_records(at, path, &records)?;
         }
         Ok(())
     }

@@ -62,6 +62,13 @@ pub enum Taken {
     HookContext(HookContext),
     /// The mode that held for one request.
     Override((Serial, String)),
+    /// What was told of diagnostics before.
+    Diagnostics {
+        /// The state of each file, if one was told.
+        before: Vec<(String, Option<u64>)>,
+        /// Checkers whose failure was not mentioned yet.
+        failed: Vec<String>,
+    },
 }
 
 /// Takes the item of this number out of a list.
@@ -105,6 +112,7 @@ impl Session {
         scope.native_compaction |= unconfirmed.native_compaction;
         if let Some(told) = &told {
             scope.history.retract(told);
+            scope.facts.watched.retract(told, &scope.history);
         }
         let same_turn = scope.turn.as_mut().filter(|turn| turn.id == open.turn);
         let turn_goes_on = same_turn.is_some();
@@ -142,6 +150,16 @@ impl Session {
             Taken::Reads(reads) => {
                 for (directory, read) in reads {
                     facts.reads.entry(directory).or_insert(read);
+                }
+            }
+            Taken::Diagnostics { before, failed } => {
+                let checked = &mut facts.checked;
+                checked.failed.retain(|checker| !failed.contains(checker));
+                for (path, state) in before.into_iter().filter(|_| turn_goes_on) {
+                    match state {
+                        Some(state) => drop(checked.states.insert(path, state)),
+                        None => drop(checked.states.remove(&path)),
+                    }
                 }
             }
             _ if !turn_goes_on => {}

@@ -2,7 +2,11 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// What is written with percent signs in the path of a URI.
+const IN_PATHS: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The path that a client means: a plain absolute path, or a `file:` URI in any percent-spelling;
 /// `.` and `..` are worked out without looking at the disk. An address of another scheme
@@ -18,6 +22,14 @@ pub fn path_of(uri: &str) -> String {
     };
     let path = path.split(['?', '#']).next().unwrap_or_default();
     plain(&percent_decode_str(path).decode_utf8_lossy())
+}
+
+/// The `file:` URI of a path; an address of another scheme as it is.
+pub fn uri_of(path: &str) -> String {
+    if !is_path(path) {
+        return path.to_owned();
+    }
+    format!("file://{}", utf8_percent_encode(path, IN_PATHS))
 }
 
 /// Whether a path can be looked at on this machine's disk.
@@ -83,6 +95,15 @@ mod tests {
         ] {
             assert_eq!(path_of(uri), path, "{uri}");
         }
+    }
+
+    #[test]
+    fn a_path_survives_its_uri() {
+        for path in ["/w/a (1).rs", "/w/é%20+#?.rs", "/w/a-b_c~.rs"] {
+            assert_eq!(path_of(&uri_of(path)), path);
+        }
+        assert_eq!(uri_of("/w/a-1.rs"), "file:///w/a-1.rs");
+        assert_eq!(uri_of("untitled:1"), "untitled:1");
     }
 
     #[test]

@@ -27,7 +27,7 @@ const MENTION_BYTES_MAX: u64 = 512 << 10;
 const LINES_BYTES_MAX: u64 = 16 << 20;
 /// Looks that may be under way at once, those that were given up included: a disk that hangs must
 /// not gather threads.
-static LOOKS: Semaphore = Semaphore::const_new(8);
+pub(super) static LOOKS: Semaphore = Semaphore::const_new(8);
 /// The most names of a directory.
 const LISTING_NAMES_MAX: usize = 1000;
 /// The largest attachment whose pages are counted, in bytes.
@@ -98,6 +98,8 @@ fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
             Reading::Mention => text(&real, MENTION_BYTES_MAX),
             Reading::Lines(start, end) => lines(&real, start, end),
             Reading::Attachment => attachment(&real, metadata.len()),
+            // What is not one file is worked out elsewhere, and never looked for.
+            Reading::Edits(_) | Reading::Diagnostics => Ok(Found::Missing),
         }
     });
     found.unwrap_or_else(|error| unread(&real, error.to_string()))
@@ -121,7 +123,7 @@ fn unread(real: &Path, reason: impl Into<String>) -> Found {
 }
 
 /// Opens a file without waiting, whatever stands in its place by now.
-fn open(path: &Path) -> io::Result<File> {
+pub(super) fn open(path: &Path) -> io::Result<File> {
     let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
     if file.metadata()?.is_file() {

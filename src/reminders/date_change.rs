@@ -2,7 +2,7 @@
 //!
 //! Only for hosts that send dates (`date/set`). The first one is what the conversation began with.
 
-use crate::engine::{Policy, Proposal, Reminder, Speech, Trigger, View, short_name};
+use crate::engine::{Policy, Proposal, Reminder, Speech, Start, Trigger, View, short_name};
 
 /// Gives both dates.
 #[derive(Debug)]
@@ -13,8 +13,12 @@ impl Reminder for DateChange {
         Policy::new(Trigger::OnChange)
     }
 
+    fn starts_from(&self) -> Option<Start<'_>> {
+        Some(Start::Date)
+    }
+
     fn propose(&self, view: &View<'_>) -> Proposal {
-        let Some((date, first)) = &view.facts.date else {
+        let (Some(date), Some(first)) = (&view.facts.date, &view.facts.first_date) else {
             return Proposal::silent("no date was set", "when the host sends dates");
         };
         let known = view.told(None).held.unwrap_or(first);

@@ -4,7 +4,9 @@
 //! the advice of the highest; an agent that was charged hears of the highest alone. A change of the
 //! limit is one entry, which also tells the thresholds that are crossed under the new one.
 
-use crate::engine::{Goal, Lane, Policy, Proposal, Reminder, Speech, Trigger, View, short_name};
+use crate::engine::{
+    Goal, Lane, Policy, Proposal, Reminder, Speech, Start, Trigger, View, short_name,
+};
 
 /// Hundredths of the limit that are told, each with its advice.
 const THRESHOLDS: [(u64, &str); 3] = [
@@ -24,6 +26,10 @@ impl Reminder for GoalBudget {
 
     fn lane(&self) -> Lane {
         Lane::Events
+    }
+
+    fn starts_from(&self) -> Option<Start<'_>> {
+        Some(Start::GoalLimit)
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {

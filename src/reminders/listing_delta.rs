@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use serde::Deserialize;
 
 use crate::engine::{
-    Definition, Policy, Proposal, Refusal, Reminder, Speech, Trigger, View, short_name,
+    Definition, Policy, Proposal, Refusal, Reminder, Speech, Start, Trigger, View, short_name,
 };
 use crate::rules::{Baseline, PoolChanges, read_settings};
 
@@ -47,6 +47,10 @@ impl Reminder for ListingDelta {
 
     fn rides_seams(&self) -> bool {
         true
+    }
+
+    fn starts_from(&self) -> Option<Start<'_>> {
+        Some(Start::FirstList(&self.pool))
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {

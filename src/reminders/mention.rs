@@ -104,7 +104,8 @@ fn said(mention: &Mention, name: &str, view: &View<'_>) -> (String, String) {
             let body = format!("The person mentioned {kind} {name}. {}", advice(*bytes, *pages));
             (body, fingerprint.clone())
         }
-        Found::Missing => {
+        // Nothing is there, or nothing that a mention asks for.
+        Found::Missing | Found::Edits(_) | Found::Diagnosis(_) => {
             let body = format!("The person mentioned {kind} {name}, which is not there.");
             (body, view.fingerprint("missing"))
         }

@@ -6,6 +6,8 @@
 mod compacted_files;
 mod compaction_available;
 mod date_change;
+mod diagnostics;
+mod edited_files;
 mod fork_provenance;
 mod goal_budget;
 mod hook_context;
@@ -30,6 +32,8 @@ mod verification_suggestion;
 mod workspace_instructions;
 
 use std::sync::Arc;
+
+pub use edited_files::EditedFilesSettings;
 
 use crate::engine::{
     Audience, Definition, Policy, Profile, Proposal, Refusal, Registry, Reminder, Silence, Source,
@@ -106,6 +110,7 @@ static KINDS: &[Kind] = &[
     Kind::default("listing-delta", STAGED, |it| share(listing_delta::ListingDelta::new(it)?)).of_any_scope(),
     Kind::default("mode-constraints", STAGED, |_| share(mode_constraints::ModeConstraints)),
     Kind::default("plan-mode", STAGED, |it| share(plan_mode::PlanMode::new(it)?)),
+    Kind::default("edited-files", STAGED, |it| share(edited_files::EditedFiles::new(it)?)).of_any_scope(),
     Kind::default("task-nudge", STAGED_AND_NUDGE, |it| share(task_nudge::TaskNudge::new(it)?)),
     Kind::default("verification-suggestion", STAGED, |_| share(verification_suggestion::VerificationSuggestion)).of_any_scope(),
     Kind::default("plan-reference", STAGED, |_| share(plan_reference::PlanReference)),
@@ -124,6 +129,7 @@ static KINDS: &[Kind] = &[
     Kind::standing("hook-outcome", ALL, |_| share(hook_outcome::HookOutcomes)),
     Kind::standing("workspace-instructions", ALL, |it| share(workspace_instructions::WorkspaceInstructions::new(it)?)),
     Kind::standing("large-attachment", ALL, |_| share(large_attachment::LargeAttachment)),
+    Kind::standing("diagnostics", ALL, |_| share(diagnostics::Diagnostics)),
     Kind::standing("notice", ALL, |_| share(notice::Notice)),
 
     Kind::for_capped_agents("max-requests-warning", |_| share(max_requests::Warning)),

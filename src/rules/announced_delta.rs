@@ -12,7 +12,7 @@ use super::names;
 use super::settings::{self, Tuning};
 use super::template::Template;
 use crate::engine::{
-    Definition, Lane, Policy, Proposal, Refusal, Reminder, Silence, Speech, Trigger, View,
+    Definition, Lane, Policy, Proposal, Refusal, Reminder, Silence, Speech, Start, Trigger, View,
 };
 
 #[derive(Debug, Deserialize)]
@@ -73,6 +73,10 @@ impl Reminder for AnnouncedDelta {
 
     fn lane(&self) -> Lane {
         self.lane
+    }
+
+    fn starts_from(&self) -> Option<Start<'_>> {
+        Some(Start::DeclaredList(&self.pool))
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {

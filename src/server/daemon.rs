@@ -11,12 +11,17 @@ use parking_lot::{Mutex, MutexGuard};
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::methods::Method;
 
+use super::checks::Checks;
 use super::convert;
 use super::handlers;
 use super::kept::Kept;
+use super::session_files::{Editors, SessionFiles};
 use super::surroundings::Surroundings;
+use tokio::task::AbortHandle;
+
 use super::{Application, Connection, InitializeRequest, Outcome};
 use crate::engine::{Kit, Millis, Session};
+use crate::files::{self, Files};
 use crate::reminders::Catalogue;
 use crate::store::{Lease, Loaded, Store, Ticket, When};
 
@@ -28,12 +33,18 @@ pub struct Daemon {
     sessions: DashMap<String, Arc<Slot>>,
     /// The same sessions by the tag at the end of their tokens.
     by_tag: DashMap<u64, Arc<Slot>>,
+    checks: Checks,
+    files: Arc<Files>,
+    editors: Editors,
+    /// Connections that want live hints of changed files, by their numbers.
+    listening: DashMap<u64, AbortHandle>,
 }
 
 /// A session's place in the daemon.
 #[derive(Debug)]
 pub struct Slot {
     session: Mutex<Kept>,
+    files: SessionFiles,
     /// Ends the session's tokens.
     tag: u64,
     last_active: AtomicU64,
@@ -43,6 +54,11 @@ impl Slot {
     /// The session, to be let go before anything is awaited.
     pub fn lock(&self) -> MutexGuard<'_, Kept> {
         self.session.lock()
+    }
+
+    /// What it read and wrote.
+    pub fn files(&self) -> &SessionFiles {
+        &self.files
     }
 
     /// Ends the session's tokens.
@@ -59,7 +75,16 @@ impl Slot {
 impl Daemon {
     /// A daemon without sessions.
     pub fn new(surroundings: Surroundings, store: Arc<dyn Store>) -> Self {
-        Self { surroundings, store, sessions: DashMap::new(), by_tag: DashMap::new() }
+        Self {
+            surroundings,
+            store,
+            sessions: DashMap::new(),
+            by_tag: DashMap::new(),
+            checks: Checks::default(),
+            files: Files::new(files::Options::default()),
+            editors: Editors::default(),
+            listening: DashMap::new(),
+        }
     }
 
     /// Where sessions are kept.
@@ -70,6 +95,21 @@ impl Daemon {
     /// The time and the randomness.
     pub fn surroundings(&self) -> &Surroundings {
         &self.surroundings
+    }
+
+    /// What checkers say.
+    pub fn checks(&self) -> &Checks {
+        &self.checks
+    }
+
+    /// The files of all sessions.
+    pub fn files(&self) -> &Arc<Files> {
+        &self.files
+    }
+
+    /// What the person does in editors.
+    pub fn editors(&self) -> &Editors {
+        &self.editors
     }
 
     /// The time.
@@ -174,6 +214,7 @@ impl Daemon {
             Kept::new(made, Arc::clone(&self.store), lease.clone(), replayed + appended.bytes);
         let slot = Arc::new(Slot {
             session: Mutex::new(kept),
+            files: SessionFiles::new(&self.files, &name),
             tag: tag(&name),
             last_active: AtomicU64::new(at),
         });
@@ -188,6 +229,7 @@ impl Daemon {
         self.sessions.remove_if(session, |_, slot| Arc::ptr_eq(slot, &taken.slot));
         self.by_tag.remove_if(&taken.slot.tag, |_, slot| Arc::ptr_eq(slot, &taken.slot));
         taken.slot.lock().close();
+        self.checks.end_session(session);
         drop(self.store.release(&taken.lease, 0));
     }
 
@@ -197,7 +239,9 @@ impl Daemon {
         self.sessions.remove(session);
         self.by_tag.remove(&slot.tag);
         // A WAIT that is being prepared still holds the slot: it finds itself overtaken.
-        Ok(slot.lock().let_go(at))
+        let tickets = slot.lock().let_go(at);
+        self.checks.end_session(session);
+        Ok(tickets)
     }
 
     /// The process ends: what is left goes to the store, within this time.
@@ -264,10 +308,15 @@ pub struct Served(pub Arc<Daemon>);
 impl Application for Served {
     fn initialize(
         &self,
-        _: &Arc<Connection>,
+        connection: &Arc<Connection>,
         request: InitializeRequest,
     ) -> Result<serde_json::Value, ErrorObject> {
-        handlers::initialize(&request)
+        let answer = handlers::initialize(&request)?;
+        if request.options["fileChanged"] == true {
+            let listener = handlers::tell_changes(&self.0, connection);
+            self.0.listening.insert(connection.id(), tokio::spawn(listener).abort_handle());
+        }
+        Ok(answer)
     }
 
     fn call(&self, connection: &Arc<Connection>, method: &'static Method, params: &str) -> Outcome {
@@ -276,8 +325,12 @@ impl Application for Served {
     }
 
     fn closed(&self, connection: &Arc<Connection>) {
+        if let Some((_, listener)) = self.0.listening.remove(&connection.id()) {
+            listener.abort();
+        }
         for slot in self.0.slots() {
             slot.lock().disconnect(connection.id());
         }
+        self.0.checks.disconnect(connection.id());
     }
 }

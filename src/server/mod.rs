@@ -3,15 +3,18 @@
 //! that knows both the wire and the engine.
 
 pub mod framing;
+pub mod lane;
 pub mod lsp;
-pub mod order;
+mod order;
 pub mod peer;
 pub mod transport;
 
+mod checks;
 mod convert;
 mod daemon;
 mod handlers;
 mod kept;
+mod session_files;
 mod surroundings;
 
 pub use daemon::{Daemon, Served, digest};

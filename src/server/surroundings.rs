@@ -3,12 +3,18 @@
 //! messages yield the same bytes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tokio::sync::Notify;
+use tokio::time::sleep;
 
 use crate::engine::{Material, Millis};
 
 /// Where a deterministic daemon's clock starts: 2026-01-01T00:00:00Z.
 const EPOCH: Millis = 1_767_225_600_000;
+/// How long a deterministic clock has to stand still at least before who waits for a later time takes
+/// it to be there: a script that waits does not move it meanwhile.
+const STANDSTILL: Duration = Duration::from_secs(1);
 /// Bytes of randomness in a token.
 const TOKEN_BYTES: usize = 16;
 
@@ -21,6 +27,8 @@ pub enum Surroundings {
     Deterministic {
         /// The time.
         now: AtomicU64,
+        /// Rung when the time was moved.
+        moved: Notify,
         /// How much randomness was given.
         given: AtomicU64,
     },
@@ -29,7 +37,11 @@ pub enum Surroundings {
 impl Surroundings {
     /// A clock at its start and a count at nothing.
     pub fn deterministic() -> Self {
-        Self::Deterministic { now: AtomicU64::new(EPOCH), given: AtomicU64::new(0) }
+        Self::Deterministic {
+            now: AtomicU64::new(EPOCH),
+            moved: Notify::new(),
+            given: AtomicU64::new(0),
+        }
     }
 
     /// The time.
@@ -47,9 +59,28 @@ impl Surroundings {
     pub fn advance(&self, by: Millis) -> Option<Millis> {
         match self {
             Self::System => None,
-            Self::Deterministic { now, .. } => {
+            Self::Deterministic { now, moved, .. } => {
                 let before = now.fetch_add(by, Ordering::Relaxed);
+                moved.notify_waiters();
                 Some(before.saturating_add(by))
+            }
+        }
+    }
+
+    /// Waits for a time. A deterministic clock that nobody moves is taken to reach it after as long
+    /// as the system's would, so that a script can simply wait.
+    pub async fn reach(&self, time: Millis) {
+        loop {
+            let left = Duration::from_millis(time.saturating_sub(self.now()));
+            let Self::Deterministic { moved, .. } = self else { return sleep(left).await };
+            let mut rings = std::pin::pin!(moved.notified());
+            rings.as_mut().enable();
+            if self.now() >= time {
+                return;
+            }
+            tokio::select! {
+                () = rings => {}
+                () = sleep(left.max(STANDSTILL)) => return,
             }
         }
     }

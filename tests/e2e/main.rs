@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod checkers;
 mod files;
 mod json_rpc;
 mod native;

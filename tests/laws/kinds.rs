@@ -10,9 +10,9 @@ use proptest::prelude::*;
 use reminderd::engine::{
     AttachedSkill, Audience, Charge, Definition, Delivery, Entry, Event, Findings, Form, Found,
     GoalReport, HostReport, Job, Lane, Limit, Line, Material, Mention, MentionKind, Mode,
-    OfferedSkill, Opening, Ordinals, PlanReport, PlanState, PoolName, Reading, Rearm, Record,
-    Retained, ScopePath, Seam, Session, SettleOutcome, Staged, Switch, Task, TaskStatus, Trigger,
-    TurnOutcome, Usage, WaitRequest, Wanted,
+    OfferedSkill, Opening, Ordinals, PlanReport, PlanState, PoolName, Profile, Reading, Rearm,
+    Record, Retained, ScopePath, Seam, Session, SettleOutcome, Staged, Switch, Task, TaskStatus,
+    Trigger, TurnOutcome, Usage, WaitRequest, Wanted,
 };
 use serde_json::json;
 
@@ -41,6 +41,8 @@ enum End {
 /// One thing that happens.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
+    /// The session begins, with this profile; first of all, or not at all.
+    Begin(Profile),
     Event(u8, Event),
     Compact(u8, Choice, bool),
     Rewind(u8, Option<u8>),
@@ -69,7 +71,7 @@ impl Step {
             | Self::Rewind(scope, _)
             | Self::Report(scope, _)
             | Self::Wait { scope, .. } => Some(*scope),
-            Self::Disk(..) | Self::Host(_) | Self::Restart => None,
+            Self::Begin(_) | Self::Disk(..) | Self::Host(_) | Self::Restart => None,
         }
     }
 }
@@ -144,9 +146,10 @@ struct Stage {
 }
 
 impl Stage {
-    fn new() -> Self {
+    fn new(profile: Profile) -> Self {
         let mut session = Session::new(kit(), "s");
-        let opening = Opening { root: Some("/w".to_owned()), ..Opening::default() };
+        let root = Some("/w".to_owned());
+        let opening = Opening { root, profile: Some(profile), ..Opening::default() };
         session.open(1, opening).expect("a new session opens");
         let mut stage = Self {
             session,
@@ -169,7 +172,7 @@ impl Stage {
     }
 
     fn of(steps: &[Step], peeks: bool) -> Outcome<Self> {
-        let mut stage = Self { peeks, ..Self::new() };
+        let mut stage = Self { peeks, ..Self::new(Profile::Staged) };
         for (index, step) in steps.iter().enumerate() {
             stage.step(step).map_err(|why| format!("step {index} {step:?}: {why}"))?;
         }
@@ -198,6 +201,7 @@ impl Stage {
     fn step(&mut self, step: &Step) -> Outcome {
         self.now += 1;
         match step {
+            Step::Begin(profile) => *self = Self { peeks: self.peeks, ..Self::new(*profile) },
             Step::Event(scope, event) => self.apply(*scope, event.clone()),
             Step::Compact(scope, choice, native) => {
                 let retained = match choice {
@@ -610,11 +614,13 @@ fn event(text: &Text) -> BoxedStrategy<Event> {
             .prop_map(|(section, content)| Event::SectionSet { section, content }),
         1 => t().prop_map(|date| Event::DateSet { date }),
     ];
-    let forms = (0_u8..3, t(), 0_u8..3).prop_map(|(id, body, form)| {
+    let forms = (0_u8..3, t(), 0_u8..5).prop_map(|(id, body, form)| {
         let (kind, settings) = [
             ("standing-text", json!({"body": body})),
             ("announced-delta", json!({"pool": "p"})),
             ("standing-text", json!({"body": "{{ facts.f }}", "policy": {"onChange": true}})),
+            ("client-generator", json!({})),
+            ("client-generator", json!({"policy": {"every": {"prompts": 2}}})),
         ][usize::from(form)]
         .clone();
         Event::Registered(Definition {
@@ -665,9 +671,12 @@ fn steps(text: &Text) -> BoxedStrategy<Vec<Step>> {
         12 => (scope(), seam, option::weighted(0.1, 0_u64..600), prop::bool::weighted(0.9), end)
             .prop_map(|(scope, seam, bytes, looks, end)| Step::Wait { scope, seam, bytes, looks, end }),
     ];
-    (vec(step, 0..=LENGTH), prop::bool::weighted(0.3), 0..LENGTH)
-        .prop_map(|(rest, restarts, at)| {
-            let mut steps = vec![];
+    let profile = prop_oneof![
+        3 => Just(Profile::Staged), 1 => Just(Profile::Nudge), 1 => Just(Profile::Prompt)
+    ];
+    (profile, vec(step, 0..=LENGTH), prop::bool::weighted(0.3), 0..LENGTH)
+        .prop_map(|(profile, rest, restarts, at)| {
+            let mut steps = vec![Step::Begin(profile)];
             for scope in 0..2 {
                 if scope > 0 {
                     let kinds = BTreeMap::new();
@@ -680,8 +689,8 @@ fn steps(text: &Text) -> BoxedStrategy<Vec<Step>> {
             }
             steps.extend(rest);
             if restarts && at < steps.len() {
-                steps.insert(at, Step::Restart);
-                steps.insert(at / 2, Step::Restart);
+                steps.insert(at.max(1), Step::Restart);
+                steps.insert((at / 2).max(1), Step::Restart);
             }
             // Each queued body is one of its own, so that it can be told apart.
             for (index, step) in steps.iter_mut().enumerate() {
@@ -760,7 +769,7 @@ fn holds(steps: &[Step]) -> Outcome {
 /// Law 10: a session restored from its lines goes on like the one that never stopped.
 fn goes_on(steps: &[Step]) -> Outcome {
     let mut stage = Stage::run(steps)?;
-    let mut restored = Stage::new();
+    let mut restored = Stage::new(Profile::Staged);
     restored.session = stage.restored()?;
     restored.disk.clone_from(&stage.disk);
     restored.forgotten.clone_from(&stage.forgotten);
@@ -797,7 +806,7 @@ fn is_apart(steps: &[Step]) -> Outcome {
         })
         .collect();
     let heard = |to: &[u8], without: &dyn Fn(&Step) -> bool| -> Outcome<Vec<_>> {
-        let mut stage = Stage::new();
+        let mut stage = Stage::new(Profile::Staged);
         for step in steps.iter().filter(|step| !crosses(step) && !without(step)) {
             stage.step(step)?;
         }

@@ -1,7 +1,7 @@
 //! One conversation with a daemon in a process of its own, over its stdin and stdout.
 //!
 //! The client does one thing at a time: it sends a request and reads until that request is
-//! answered. What comes in between is sorted here: the daemon's questions are answered,
+//! answered, unless the script awaits it later. What comes in between is sorted here: the daemon's questions are answered,
 //! problems wait for a step that claims them, and everything that nobody asked for is
 //! kept as unexpected. A deadline set for each step bounds every read and write.
 
@@ -328,6 +328,14 @@ pub struct Stray {
     pub message: Value,
 }
 
+/// A request that a later step awaits.
+#[derive(Debug)]
+struct Sent {
+    id: i64,
+    method: String,
+    answer: Option<Answer>,
+}
+
 /// The client's side of the conversation of one script.
 #[derive(Debug)]
 pub struct Client<'a> {
@@ -342,6 +350,8 @@ pub struct Client<'a> {
     /// The script itself sent `shutdown`, or `exit`.
     shut_down: bool,
     exited: bool,
+    /// Requests that a later step awaits, by the names they were sent under.
+    sent: BTreeMap<String, Sent>,
     generators: BTreeMap<String, GeneratorAnswer>,
     asked: BTreeMap<String, Vec<Value>>,
     problems: VecDeque<Stray>,
@@ -366,6 +376,7 @@ impl<'a> Client<'a> {
             options: Value::Null,
             shut_down: false,
             exited: false,
+            sent: BTreeMap::new(),
             generators: BTreeMap::new(),
             asked: BTreeMap::new(),
             problems: VecDeque::new(),
@@ -424,6 +435,41 @@ impl<'a> Client<'a> {
         let id = self.send_request(method, params).await?;
         self.notify("$/cancelRequest", &json!({ "id": id })).await?;
         self.answer(id, method).await
+    }
+
+    /// Sends a request whose answer a later step awaits under this name.
+    pub async fn send_named(
+        &mut self,
+        name: &str,
+        method: &str,
+        params: &Value,
+    ) -> Result<(), Stop> {
+        let id = self.send_request(method, params).await?;
+        let sent = Sent { id, method: method.to_owned(), answer: None };
+        self.sent.insert(name.to_owned(), sent);
+        Ok(())
+    }
+
+    /// Reads until the request that was sent under this name is answered; cancels it first, if asked
+    /// to.
+    pub async fn answer_of(&mut self, name: &str, cancel: bool) -> Result<Answer, Stop> {
+        let Some(sent) = self.sent.remove(name) else {
+            return Err(Stop::Broken(format!("nothing that was sent as {name:?} is unanswered")));
+        };
+        if let Some(answer) = sent.answer {
+            return Ok(answer);
+        }
+        if cancel {
+            self.notify("$/cancelRequest", &json!({ "id": sent.id })).await?;
+        }
+        self.answer(sent.id, &sent.method).await
+    }
+
+    /// What the request that was sent under this name was answered so far.
+    pub async fn answered(&mut self, name: &str) -> Result<Option<Answer>, Stop> {
+        // Whatever the daemon had to say when this is answered has been read.
+        let _: Answer = self.request("session/list", &json!({})).await?;
+        Ok(self.sent.get(name).and_then(|sent| sent.answer.clone()))
     }
 
     /// Sends a notification.
@@ -545,16 +591,21 @@ impl<'a> Client<'a> {
         loop {
             let message = self.receive(&format!("the answer to {method}")).await?;
             let Some(response) = self.sort(message).await? else { continue };
-            // With an id of null the daemon refuses what it could not read to the end; only
-            // one request is ever open, so it is that one.
+            // With an id of null the daemon refuses what it could not read to the end; that is
+            // what was sent last.
             let refused = response["id"].is_null() && response.get("error").is_some();
+            let answer = match response.get("error") {
+                Some(error) => Err(error.clone()),
+                None => Ok(response["result"].clone()),
+            };
             if response["id"] == json!(id) || refused {
-                return Ok(match response.get("error") {
-                    Some(error) => Err(error.clone()),
-                    None => Ok(response["result"].clone()),
-                });
+                return Ok(answer);
             }
-            self.stray_response(response);
+            let sent = self.sent.values_mut().find(|sent| response["id"] == json!(sent.id));
+            match sent {
+                Some(sent) => sent.answer = Some(answer),
+                None => self.stray_response(response),
+            }
         }
     }
 

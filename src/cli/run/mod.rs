@@ -44,6 +44,9 @@ begin with `#` are skipped.
   {"commit": "$w1.token"}                     reminder/commit; or {"commit": {"token": …, …}}
   {"release": "$w1.token"}                    reminder/release; likewise
   {"request": METHOD, "params": {…}}          any request
+  {"send": METHOD, "params": {…}, "as": NAME} a request whose answer a later line takes:
+  {"await": NAME, "expect": {…}}              then stored as NAME; "cancel": true cancels it first
+  {"pending": NAME}                           it has not been answered yet
   {"notify": METHOD, "params": {…}}           any notification; "expectError" awaits its problem
   {"clock": "+8m"}                            moves virtual time; units ms, s, m, h, d
   {"restart": true}                           ends the daemon in order and starts it again;
@@ -400,6 +403,27 @@ impl ScriptRunner<'_> {
                     client.request("reminder/wait", &params).await?
                 };
                 Exchange { params, answer: Some(answer) }
+            }
+            Action::Send { method, params } => {
+                let params = self.names.fill(params)?;
+                let name = step.name.as_deref().unwrap_or_default();
+                client.send_named(name, method, &params).await?;
+                Exchange { params, answer: None }
+            }
+            Action::Await { sent, cancel } => {
+                let answer = client.answer_of(sent, *cancel).await?;
+                Exchange { params: no_params, answer: Some(answer) }
+            }
+            Action::Pending { sent } => {
+                let mismatches = client.answered(sent).await?.map(|answer| {
+                    let got = match &answer {
+                        Ok(result) => shown(Some(result)),
+                        Err(error) => format!("error {}", shown(Some(error))),
+                    };
+                    whole("no answer yet", got)
+                });
+                self.verdict(step, "unanswered", mismatches.into_iter().collect());
+                Exchange { params: no_params, answer: None }
             }
             Action::Notify { method, params } => {
                 let params = self.names.fill(params)?;

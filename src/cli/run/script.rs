@@ -60,6 +60,25 @@ pub enum Action {
         /// Whether it is cancelled as soon as it is sent.
         cancel: bool,
     },
+    /// Sends a request whose answer a later step awaits.
+    Send {
+        /// The method.
+        method: String,
+        /// Its params, references included.
+        params: Value,
+    },
+    /// Awaits the answer of a request that was sent.
+    Await {
+        /// The name under which it was sent.
+        sent: String,
+        /// Whether it is cancelled first.
+        cancel: bool,
+    },
+    /// Makes sure that a request that was sent is still unanswered.
+    Pending {
+        /// The name under which it was sent.
+        sent: String,
+    },
     /// Sends a notification, which has no answer.
     Notify {
         /// The method.
@@ -142,6 +161,10 @@ impl Action {
             Self::Request { verb, .. } => (*verb).to_owned(),
             Self::Wait { cancel: false, .. } => "wait".to_owned(),
             Self::Wait { cancel: true, .. } => "wait, cancelled".to_owned(),
+            Self::Send { method, .. } => format!("send {method}"),
+            Self::Await { sent, cancel: false } => format!("await {sent}"),
+            Self::Await { sent, cancel: true } => format!("await {sent}, cancelled"),
+            Self::Pending { sent } => format!("pending {sent}"),
             Self::Notify { method, .. } => format!("notify {method}"),
             Self::Clock { text, .. } => format!("clock {text}"),
             Self::Restart { kill: false } => "restart".to_owned(),
@@ -204,6 +227,9 @@ const VERBS: &[Verb] = &[
     Verb { name: "commit", beside: &["as", "expect", "expectError"] },
     Verb { name: "release", beside: &["as", "expect", "expectError"] },
     Verb { name: "request", beside: &["params", "as", "expect", "expectError"] },
+    Verb { name: "send", beside: &["params", "as"] },
+    Verb { name: "await", beside: &["cancel", "expect", "expectError"] },
+    Verb { name: "pending", beside: &[] },
     Verb { name: "notify", beside: &["params", "expectError"] },
     Verb { name: "clock", beside: &["as", "expect", "expectError"] },
     Verb { name: "restart", beside: &["as", "expect", "expectError"] },
@@ -331,7 +357,11 @@ impl LineReader<'_> {
         let verb = self.verb()?;
         self.check_members(verb);
         let action = self.action(verb);
-        let name = self.name();
+        let name = match &action {
+            // What is awaited is stored under the name that it was sent with.
+            Some(Action::Await { sent, .. }) => Some(sent.clone()),
+            _ => self.name(),
+        };
         let expectations = self.expectations();
         Some(Step { line: self.number, action: action?, name, expectations })
     }
@@ -447,6 +477,28 @@ impl LineReader<'_> {
                 let params = self.members.get("params").cloned();
                 let params = self.params("params", params)?;
                 Some(Action::Request { verb: verb.name, method, params })
+            }
+            "send" => {
+                let method = self.word(verb.name, &value, "the name of a method")?;
+                let params = self.members.get("params").cloned();
+                let params = self.params("params", params)?;
+                if !self.members.contains_key("as") {
+                    let message = "`send` needs a name under which it is awaited: add \"as\"";
+                    self.complain("send", None, message);
+                }
+                Some(Action::Send { method, params })
+            }
+            "await" | "pending" => {
+                let sent = self.word(verb.name, &value, "the name of a request that was sent")?;
+                if !self.defined.contains(&sent) {
+                    let message =
+                        format!("no earlier `send` has \"as\": \"{sent}\"; send it first");
+                    self.complain(verb.name, None, message);
+                }
+                Some(match verb.name {
+                    "await" => Action::Await { sent, cancel: self.flag("cancel") },
+                    _ => Action::Pending { sent },
+                })
             }
             "notify" => {
                 let method = self.word(verb.name, &value, "the name of a method")?;
@@ -769,6 +821,11 @@ mod tests {
 {"commit":{"token":"$w1.token","entries":["$w1.entries.0.id"]},"expect":{"already":false}}
 {"release":"$w1.token"}
 {"request":"session/list","as":"l","expect":[]}
+{"send":"edit/settle","params":{"session":"s"},"as":"d"}
+{"pending":"d"}
+{"await":"d","expect":{"files":[]}}
+{"send":"edit/settle","as":"e"}
+{"await":"e","cancel":true,"expectError":-32800}
 {"notify":"turn/end","params":{},"expectError":-33004}
 {"clock":"+8m"}
 {"restart":true}
@@ -795,6 +852,11 @@ mod tests {
                 "commit",
                 "release",
                 "request session/list (l)",
+                "send edit/settle (d)",
+                "pending d",
+                "await d (d)",
+                "send edit/settle (e)",
+                "await e, cancelled (e)",
                 "notify turn/end",
                 "clock +8m",
                 "restart",

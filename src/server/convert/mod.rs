@@ -1,6 +1,7 @@
 //! Wire types to the engine's, and back: the only place that knows both (law 10 of the
 //! architecture). One file a subject.
 
+mod diagnostics;
 mod history;
 mod queues;
 mod records;
@@ -14,13 +15,14 @@ use crate::store::{Holder, StoreError};
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::scope::Scope as WireScope;
 
+pub use diagnostics::{add_checks, changes, outcome, publish, report};
 pub use history::{cleared, compacted, history_reported, history_row, rewound};
 pub use queues::{acknowledge, enqueue, observe, stage, withdraw};
 pub use records::{record, wire_record};
 pub use rosters::{Parsed, configure, fork, opening, register, remove, reset, roster};
 pub use state::{
-    date_set, fact_set, file_read, file_wrote, goal_charge, goal_set, hook_context, hook_outcome,
-    job_ended, mention_add, mode_set, patch_revised, plan_set, pool_set, section_set, skill_attach,
+    date_set, fact_set, file, goal_charge, goal_set, hook_context, hook_outcome, job_ended,
+    mention_add, mode_set, patch_revised, plan_set, pool_set, section_set, skill_attach,
     skill_offer, state, task_put, task_remove, task_replace, usage_report, verifier_started,
     wire_task,
 };

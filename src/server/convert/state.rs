@@ -6,7 +6,6 @@ use crate::engine::{
     PlanReport, PlanState, PoolName, Scope, ScopePath, Session, Task, TaskStatus, Usage, Value,
 };
 use crate::files;
-use reminderd_protocol::files::{FileReadParams, FileWroteParams};
 use reminderd_protocol::scope::Scope as WireScope;
 use reminderd_protocol::state as wire_state;
 
@@ -271,21 +270,10 @@ pub fn date_set(params: wire_state::DateSetParams) -> Result<Reported> {
     Ok(on_session(params.session, Event::DateSet { date: named("date", params.date)? }))
 }
 
-/// `file/read`. Addresses that are no files are never looked at.
-pub fn file_read(params: FileReadParams) -> Result<Reported> {
-    let whole = !params.partial && params.pages.is_none();
-    touched(params.scope, &params.uri, false, whole)
-}
-
-/// `file/wrote`
-pub fn file_wrote(params: FileWroteParams) -> Result<Reported> {
-    touched(params.scope, &params.uri, true, false)
-}
-
-fn touched(scope: WireScope, uri: &str, wrote: bool, whole: bool) -> Result<Reported> {
+/// A scope of a session and a file that it names; addresses that are no files are never looked at.
+pub fn file(scope: &WireScope, uri: &str) -> Result<(ScopePath, String)> {
     let uri = named("uri", uri.to_owned())?;
-    let event = Event::Touched { path: files::identity::path_of(&uri), wrote, whole };
-    on_scope(scope, event)
+    Ok((path(scope)?, files::identity::path_of(&uri)))
 }
 
 /// Everything that the daemon believes about a scope.
@@ -356,6 +344,7 @@ pub fn state(session: &Session, scope: &Scope, wire_scope: WireScope) -> wire_st
             .map(|section| (section.name.clone(), serde_json::json!(section.content)))
             .collect(),
         facts: scope.facts.named.iter().map(|(name, it)| (name.clone(), json(it))).collect(),
+        diagnostics: Vec::new(),
         agents: agents
             .map(|agent| {
                 serde_json::json!({

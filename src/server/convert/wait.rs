@@ -1,7 +1,9 @@
 //! The WAIT, its explanation, and what an opening made of records.
 
 use super::{Result, path, wire_phase, wire_record};
-use crate::engine::{Delivered, Delivery, Explanation, Limit, Opened, Seam, WaitRequest, Waiter};
+use crate::engine::{
+    Delivered, Delivery, Explanation, Findings, Limit, Opened, Seam, WaitRequest, Waiter,
+};
 use reminderd_protocol::roster::ExplainRow;
 use reminderd_protocol::session::{RecordsReport, RejectedRecord};
 use reminderd_protocol::wait as wire_wait;
@@ -25,6 +27,7 @@ pub fn wait(params: wire_wait::WaitParams, waiter: Waiter) -> Result<WaitRequest
             tokens: limit.tokens,
         }),
         waiter,
+        prepared: Findings::new(),
     })
 }
 

@@ -1,12 +1,17 @@
 //! What each method does: one file a subject, one row a method. A handler reads its params, applies
 //! them under the session's lock, and is done; only what is slow is left to a future.
 
+mod checks;
+mod documents;
+mod files;
 mod roster;
 mod session;
 mod state;
 mod wait;
 
 use std::sync::Arc;
+
+pub use files::tell_changes;
 
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::initialize::{
@@ -98,9 +103,14 @@ pub fn call(call: &Call<'_>) -> Outcome {
         "agent/settle" => call.event(convert::agent_settle),
         "agent/spawn" => call.event(convert::agent_spawn),
         "date/set" => call.event(convert::date_set),
+        "diagnostic/publish" => checks::publish(call),
+        "edit/begin" => checks::begin(call),
+        "edit/end" => checks::end(call),
+        "edit/settle" => checks::settle(call),
         "fact/set" => call.event(convert::fact_set),
-        "file/read" => call.event(convert::file_read),
-        "file/wrote" => call.event(convert::file_wrote),
+        "file/forget" => files::forget(call),
+        "file/read" => files::read(call),
+        "file/wrote" => files::wrote(call),
         "goal/charge" => call.event(convert::goal_charge),
         "goal/set" => call.event(convert::goal_set),
         "history/cleared" => call.event(convert::cleared),
@@ -143,12 +153,18 @@ pub fn call(call: &Call<'_>) -> Outcome {
         "task/put" => call.event(convert::task_put),
         "task/remove" => call.event(convert::task_remove),
         "task/replace" => call.event(convert::task_replace),
+        "textDocument/didChange" => documents::changed(call),
+        "textDocument/didClose" => documents::closed(call),
+        "textDocument/didOpen" => documents::opened(call),
+        "textDocument/didSave" => documents::saved(call),
+        "textDocument/publishDiagnostics" => checks::forward(call),
         "tool/begin" => call.event(convert::tool_begin),
         "tool/end" => call.event(convert::tool_end),
         "turn/begin" => call.event(convert::turn_begin),
         "turn/end" => call.flushed_event(convert::turn_end),
         "usage/report" => call.event(convert::usage_report),
         "verifier/started" => call.event(convert::verifier_started),
+        "workspace/didChangeWatchedFiles" => documents::watched(call),
         name => Outcome::Now(Err(ErrorObject::new(
             ErrorKind::NotYet,
             format!(
@@ -217,12 +233,20 @@ impl Call<'_> {
         let slot = self.daemon.slot(&session, self.at)?;
         let mut session = slot.lock();
         session.catch_up(When::Behind);
+        let ends_turn = event.as_ref().is_some_and(Event::ends_turn);
+        let is_of_an_agent = event.as_ref().is_some_and(Event::begins_or_ends_agent);
         let applied = match event {
             Some(event) => session.apply(self.at, &scope, event),
             // What was left out was sent to a scope all the same.
             None => session.scope(&scope).map(|_| Applied { changed: false }),
         };
         let applied = applied.map_err(|refusal| convert::error(&refusal))?;
+        if is_of_an_agent {
+            slot.files().forget_scope(scope.clone()).map_err(|refusal| convert::error(&refusal))?;
+        }
+        if ends_turn {
+            self.daemon.checks().end_turn(&session, &scope);
+        }
         self.count_skipped(&mut session, skipped)?;
         self.keep(&mut session);
         Ok(applied)

@@ -37,25 +37,29 @@ pub fn explain(call: &Call<'_>) -> Outcome {
         let slot = call.daemon.slot(&scope.session, call.at)?;
         let session = slot.lock();
         let wanted = session.wanted(call.at, &path).map_err(|refusal| convert::error(&refusal))?;
-        let root = session.root().map(str::to_owned);
+        let secrecy = slot.files().secrecy(&session);
+        let prepared = call.daemon.checks().prepared(&session, &path);
         drop(session);
-        Ok((slot, path, wanted, root))
+        Ok((slot, path, wanted, secrecy, prepared))
     });
-    let (slot, path, wanted, root) = match read {
+    let (slot, path, wanted, secrecy, prepared) = match read {
         Ok(read) => read,
         Err(error) => return Outcome::Now(Err(error)),
     };
     let now = call.at;
-    let explained = move |findings: &Findings| {
-        let rows = slot.lock().explain(now, &path, findings);
+    let editors = call.daemon.editors();
+    let findings =
+        slot.files().look_at(&slot, &path, editors, &secrecy, wanted.clone(), files::DEADLINE);
+    let explained = move |mut findings: Findings| {
+        findings.extend(prepared);
+        let rows = slot.lock().explain(now, &path, &findings);
         let rows = rows.map_err(|refusal| convert::error(&refusal))?;
         answer(&ExplainResult { rows: rows.into_iter().map(convert::explanation).collect() })
     };
     if wanted.is_empty() {
-        return Outcome::Now(explained(&Findings::new()));
+        return Outcome::Now(explained(Findings::new()));
     }
-    let findings = files::look_at(wanted, root.as_deref(), files::DEADLINE);
-    Outcome::Later(Box::pin(async move { explained(&findings.await) }))
+    Outcome::Later(Box::pin(async move { explained(findings.await) }))
 }
 
 /// `reminder/history`

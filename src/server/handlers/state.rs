@@ -12,7 +12,14 @@ pub fn state(call: &Call<'_>) -> Outcome {
         let slot = call.daemon.slot(&wire_scope.session, call.at)?;
         let session = slot.lock();
         let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
-        answer(&convert::state(&session, scope, wire_scope))
+        let mut state = convert::state(&session, scope, wire_scope);
+        let checks = call.daemon.checks();
+        convert::add_checks(
+            &mut state,
+            &checks.edited_files(&session, scope),
+            checks.with(|it| it.skipped()),
+        );
+        answer(&state)
     });
     Outcome::Now(state)
 }

@@ -43,13 +43,14 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let deadline = params.deadline_ms.map_or(files::DEADLINE, Duration::from_millis);
     let scope = params.scope.clone();
     let slot = call.daemon.slot(&scope.session, call.at)?;
-    let request = convert::wait(params, call.connection.id())?;
+    let mut request = convert::wait(params, call.connection.id())?;
     let path = request.scope.clone();
     let mut session = slot.lock();
     session.catch_up(When::Behind);
     let fence = session.lease().fence();
     let material =
         call.daemon.surroundings().material(slot.tag(), fence).map_err(|error| internal(&error))?;
+    request.prepared = call.daemon.checks().prepared(&session, &path);
     let staged =
         session.stage(call.at, &request, material).map_err(|refusal| convert::error(&refusal))?;
     // What the request said of history.
@@ -68,13 +69,14 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
         }
         Staged::Asking { wait, asks, wanted } => (wait, asks, wanted),
     };
-    let root = session.root().map(str::to_owned);
+    let secrecy = slot.files().secrecy(&session);
     drop(session);
     let daemon = Arc::clone(call.daemon);
     let connection = Arc::clone(call.connection);
-    let prepared = Prepared { slot, path, wait, finished: false };
     let answers = ask(connection.peer(), &scope, asks, deadline.min(GENERATORS_DEADLINE));
-    let findings = files::look_at(wanted, root.as_deref(), deadline);
+    let editors = call.daemon.editors();
+    let findings = slot.files().look_at(&slot, &path, editors, &secrecy, wanted, deadline);
+    let prepared = Prepared { slot, path, wait, finished: false };
     Ok(Outcome::Later(Box::pin(async move {
         let (answers, findings) = join(answers, findings).await;
         let slot = Arc::clone(&prepared.slot);

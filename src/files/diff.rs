@@ -1,0 +1,675 @@
+//! What changed between two texts, as unified diffs that fit (`reminders.md` §5).
+//!
+//! Lines end at `\n` and nowhere else, as `patch` has it: a carriage return, a form feed or a Unicode
+//! line separator is a character like others.
+
+use std::borrow::Cow;
+use std::ops::Range;
+use std::time::Instant;
+
+use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
+
+use crate::engine::Change;
+
+use super::text::{Decoded, decode};
+
+/// Lines of context around what changed.
+const CONTEXT_LINES: usize = 3;
+/// The most of one line that is shown, in bytes; what is cut is marked in the line.
+const LINE_BYTES_MAX: usize = 1 << 10;
+/// The least share of the lines of a WAIT that is worth telling, while there are any: a changed line
+/// and its context.
+const SHARE_LINES_MIN: usize = 8;
+/// The least share of the bytes of a WAIT that is worth telling, while there are any.
+const SHARE_BYTES_MIN: usize = 512;
+
+/// How much of diffs is told in one WAIT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most lines of one file that begin with a space, a plus or a minus.
+    pub file_lines: usize,
+    /// The largest side of which a diff is made, in bytes.
+    pub side_bytes: usize,
+    /// The most such lines over all files.
+    pub total_lines: usize,
+    /// The most bytes of diffs over all files.
+    pub total_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { file_lines: 40, side_bytes: 256 << 10, total_lines: 400, total_bytes: 32 << 10 }
+    }
+}
+
+/// The two states of a file's content, as bytes on disk. What is not there is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sides<'a> {
+    /// What was told.
+    pub old: &'a [u8],
+    /// What stands there now.
+    pub new: &'a [u8],
+}
+
+/// What is told of changes whose content may be shown, in the order of `files`.
+///
+/// Where all of it is too much, everybody gets an equal share, and what small diffs do not need goes
+/// to larger ones. Of a diff without a share the text is empty and all its lines are omitted.
+/// After the deadline no diff is begun, and one under way becomes coarser.
+pub fn changes(files: &[Sides<'_>], limits: &Limits, deadline: Instant) -> Vec<Change> {
+    let diffs: Vec<_> = files.iter().map(|sides| diff(sides, limits, deadline)).collect();
+    let mut order: Vec<_> = diffs
+        .iter()
+        .enumerate()
+        .filter_map(|(index, diff)| {
+            let all = diff.as_ref().ok()?.start.shown(limits.file_lines, limits.total_bytes);
+            Some((all.lines, all.text.len(), index))
+        })
+        .collect();
+    order.sort_unstable();
+    let mut told = vec![Shown::default(); diffs.len()];
+    let (mut lines, mut bytes) = (limits.total_lines, limits.total_bytes);
+    let count = order.len();
+    for (place, (_, _, index)) in order.into_iter().enumerate() {
+        let Ok(diff) = &diffs[index] else { continue };
+        let waiting = count - place;
+        let lines_share = (lines / waiting).max(SHARE_LINES_MIN).min(lines);
+        let bytes_share = (bytes / waiting).max(SHARE_BYTES_MIN).min(bytes);
+        let shown = diff.start.shown(lines_share, bytes_share);
+        lines -= shown.lines;
+        bytes -= shown.text.len();
+        told[index] = shown;
+    }
+    let both = diffs.into_iter().zip(told);
+    both.map(|(diff, shown)| match diff {
+        Ok(diff) => {
+            let omitted = (diff.lines - shown.lines) as u64;
+            Change::Diff { text: shown.text, omitted }
+        }
+        Err(reason) => Change::Withheld(reason.to_owned()),
+    })
+    .collect()
+}
+
+/// A diff of which only the lines are kept that one file may have: many files may have changed.
+struct Diff {
+    start: Hunks<'static>,
+    /// How many lines it had.
+    lines: usize,
+}
+
+fn diff(sides: &Sides<'_>, limits: &Limits, deadline: Instant) -> Result<Diff, &'static str> {
+    let (old, new) = texts(sides, limits)?;
+    let hunks = unified(&old, &new, deadline).ok_or("there was no time to compare it")?;
+    if hunks.is_empty() {
+        return Err("its text is the same");
+    }
+    Ok(Diff { lines: hunks.line_count(), start: hunks.start(limits.file_lines) })
+}
+
+fn texts(sides: &Sides<'_>, limits: &Limits) -> Result<(String, String), &'static str> {
+    if sides.old.len().max(sides.new.len()) > limits.side_bytes {
+        return Err("it is too large for a diff");
+    }
+    match (decode(sides.old), decode(sides.new)) {
+        (Decoded::Text(old), Decoded::Text(new)) => Ok((old, new)),
+        _ => Err("it is binary"),
+    }
+}
+
+/// A unified diff that borrows its two texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hunks<'a>(Vec<Hunk<'a>>);
+
+/// Changes that stand close together, with the lines around them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hunk<'a> {
+    /// How many lines of the old text stand before it.
+    old_before: usize,
+    /// How many lines of the new text stand before it.
+    new_before: usize,
+    lines: Vec<Line<'a>>,
+}
+
+/// A line, or its beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Line<'a> {
+    /// A space, a plus or a minus.
+    sign: char,
+    /// Without its `\n`.
+    text: Cow<'a, str>,
+    /// Whether it has a `\n`.
+    ends: bool,
+    /// How many bytes the whole line has, without its `\n`.
+    bytes: usize,
+}
+
+/// As much of a diff as fits.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Shown {
+    text: String,
+    /// How many of its lines begin with a space, a plus or a minus.
+    lines: usize,
+}
+
+/// The unified diff from one text to another, with three lines of context; empty where they are the
+/// same. `None` when the deadline has passed already; when it passes under way, the diff is right but
+/// not the shortest.
+pub fn unified<'a>(old: &'a str, new: &'a str, deadline: Instant) -> Option<Hunks<'a>> {
+    if Instant::now() >= deadline {
+        return None;
+    }
+    if old == new {
+        return Some(Hunks(Vec::new()));
+    }
+    let Common { start, end } = common(old, new);
+    let before: Vec<_> = last_lines(&old[..start]);
+    let after = old[old.len() - end..].split_inclusive('\n').take(CONTEXT_LINES);
+    let lines = |text: &'a str| -> Vec<&'a str> {
+        let differing = text[start..text.len() - end].split_inclusive('\n');
+        before.iter().copied().chain(differing).chain(after.clone()).collect()
+    };
+    let (old_lines, new_lines) = (lines(old), lines(new));
+    let after = after.count();
+    let operations = operations(&old_lines, &new_lines, before.len(), after, deadline);
+    let above =
+        old.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() - before.len();
+    let hunks = group_diff_ops(operations, CONTEXT_LINES).into_iter().map(|operations| {
+        let first = operations
+            .first()
+            .map_or((0, 0), |operation| (operation.old_range().start, operation.new_range().start));
+        let lines = operations.iter().flat_map(|it| lines_of(it, &old_lines, &new_lines));
+        Hunk { old_before: above + first.0, new_before: above + first.1, lines: lines.collect() }
+    });
+    Some(Hunks(hunks.collect()))
+}
+
+/// The way from the old lines to the new ones, of which the first and the last are known to be equal.
+fn operations(
+    old: &[&str],
+    new: &[&str],
+    before: usize,
+    after: usize,
+    deadline: Instant,
+) -> Vec<DiffOp> {
+    let (old_end, new_end) = (old.len() - after, new.len() - after);
+    let mut operations = vec![DiffOp::Equal { old_index: 0, new_index: 0, len: before }];
+    let differing = capture_diff_slices_deadline(
+        Algorithm::Histogram,
+        &old[before..old_end],
+        &new[before..new_end],
+        Some(deadline),
+    );
+    let last = DiffOp::Equal { old_index: old_end, new_index: new_end, len: after };
+    for operation in differing.iter().map(|operation| moved(*operation, before)).chain([last]) {
+        match (operations.last_mut(), operation) {
+            (Some(DiffOp::Equal { len, .. }), DiffOp::Equal { len: more, .. }) => *len += more,
+            _ => operations.push(operation),
+        }
+    }
+    operations
+}
+
+/// The same step, so many lines further down.
+fn moved(mut operation: DiffOp, by: usize) -> DiffOp {
+    match &mut operation {
+        DiffOp::Equal { old_index, new_index, .. }
+        | DiffOp::Delete { old_index, new_index, .. }
+        | DiffOp::Insert { old_index, new_index, .. }
+        | DiffOp::Replace { old_index, new_index, .. } => {
+            *old_index += by;
+            *new_index += by;
+        }
+    }
+    operation
+}
+
+/// What two texts have in common at their ends: bytes of whole lines.
+struct Common {
+    start: usize,
+    end: usize,
+}
+
+fn common(old: &str, new: &str) -> Common {
+    let (old, new) = (old.as_bytes(), new.as_bytes());
+    let same = same_start(old, new);
+    let start = old[..same].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let (old, new) = (&old[start..], &new[start..]);
+    let same = same_end(old, new);
+    // A line that begins within what is the same may begin elsewhere on the other side.
+    let end = old[old.len() - same..].iter().position(|byte| *byte == b'\n');
+    Common { start, end: end.map_or(0, |at| same - at - 1) }
+}
+
+/// Bytes that are compared at once: most of what two versions of a file hold is the same.
+const BLOCK_BYTES: usize = 1 << 10;
+
+/// How many bytes are the same at the start.
+fn same_start(one: &[u8], other: &[u8]) -> usize {
+    let blocks = one.chunks_exact(BLOCK_BYTES).zip(other.chunks_exact(BLOCK_BYTES));
+    let same = blocks.take_while(|(a, b)| a == b).count() * BLOCK_BYTES;
+    same + one[same..].iter().zip(&other[same..]).take_while(|(a, b)| a == b).count()
+}
+
+/// How many bytes are the same at the end.
+fn same_end(one: &[u8], other: &[u8]) -> usize {
+    let blocks = one.rchunks_exact(BLOCK_BYTES).zip(other.rchunks_exact(BLOCK_BYTES));
+    let same = blocks.take_while(|(a, b)| a == b).count() * BLOCK_BYTES;
+    let one = one[..one.len() - same].iter().rev();
+    let other = other[..other.len() - same].iter().rev();
+    same + one.zip(other).take_while(|(a, b)| a == b).count()
+}
+
+/// The last lines of a text, as many as context needs.
+fn last_lines(text: &str) -> Vec<&str> {
+    let mut lines: Vec<_> = text.split_inclusive('\n').rev().take(CONTEXT_LINES).collect();
+    lines.reverse();
+    lines
+}
+
+/// The lines of one step of the way from the old text to the new one.
+fn lines_of<'a>(
+    operation: &DiffOp,
+    old: &[&'a str],
+    new: &[&'a str],
+) -> impl Iterator<Item = Line<'a>> + use<'a> {
+    let signed = |sign, lines: &[&'a str], range: Range<usize>| -> Vec<_> {
+        lines[range].iter().map(|line| Line::new(sign, line)).collect()
+    };
+    let (tag, old_range, new_range) = operation.as_tag_tuple();
+    let lines = match tag {
+        DiffTag::Equal => signed(' ', old, old_range),
+        DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
+            [signed('-', old, old_range), signed('+', new, new_range)].concat()
+        }
+    };
+    lines.into_iter()
+}
+
+impl Hunks<'_> {
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many lines begin with a space, a plus or a minus.
+    pub fn line_count(&self) -> usize {
+        self.0.iter().map(|hunk| hunk.lines.len()).sum()
+    }
+
+    /// The first lines, over-long ones shortened.
+    fn start(&self, most_lines: usize) -> Hunks<'static> {
+        let mut left = most_lines;
+        let hunks = self.0.iter().map_while(|hunk| {
+            let count = hunk.lines.len().min(left);
+            left -= count;
+            let lines = hunk.lines[..count].iter().map(Line::start).collect();
+            (count > 0).then_some(Hunk { lines, ..*hunk })
+        });
+        Hunks(hunks.collect())
+    }
+
+    /// As many lines as fit. A hunk that is cut tells its own lines.
+    fn shown(&self, most_lines: usize, most_bytes: usize) -> Shown {
+        let mut shown = Shown::default();
+        for hunk in &self.0 {
+            let room = most_bytes - shown.text.len();
+            let mut lines = hunk.lines.len().min(most_lines - shown.lines);
+            // A header is the longer the more lines it counts: the lines are told first.
+            let mut ends = Vec::with_capacity(lines);
+            let mut body = String::new();
+            for line in &hunk.lines[..lines] {
+                line.show(&mut body);
+                if body.len() > room {
+                    break;
+                }
+                ends.push(body.len());
+            }
+            lines = ends.len();
+            while lines > 0 && hunk.header(lines).len() + ends[lines - 1] > room {
+                lines -= 1;
+            }
+            if lines > 0 {
+                shown.text.push_str(&hunk.header(lines));
+                shown.text.push_str(&body[..ends[lines - 1]]);
+                shown.lines += lines;
+            }
+            if lines < hunk.lines.len() {
+                break;
+            }
+        }
+        shown
+    }
+}
+
+impl std::fmt::Display for Hunks<'_> {
+    /// All of it, as `patch` takes it.
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut body = String::new();
+        for hunk in &self.0 {
+            body.clear();
+            hunk.lines.iter().for_each(|line| line.show(&mut body));
+            write!(out, "{}{body}", hunk.header(hunk.lines.len()))?;
+        }
+        Ok(())
+    }
+}
+
+impl Hunk<'_> {
+    /// The line that says where the first `shown` lines stand.
+    fn header(&self, shown: usize) -> String {
+        let range = |before: usize, sign: char| {
+            let count =
+                self.lines[..shown].iter().filter(|it| it.sign == ' ' || it.sign == sign).count();
+            // Nothing stands behind the line before it.
+            let start = if count == 0 { before } else { before + 1 };
+            if count == 1 { start.to_string() } else { format!("{start},{count}") }
+        };
+        format!("@@ -{} +{} @@\n", range(self.old_before, '-'), range(self.new_before, '+'))
+    }
+}
+
+impl<'a> Line<'a> {
+    fn new(sign: char, line: &'a str) -> Self {
+        let text = line.strip_suffix('\n').unwrap_or(line);
+        Self { sign, text: text.into(), ends: text.len() < line.len(), bytes: text.len() }
+    }
+
+    /// The line, or as much of it as is shown of one.
+    fn start(&self) -> Line<'static> {
+        let mut end = self.text.len().min(LINE_BYTES_MAX);
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        Line { text: self.text[..end].to_owned().into(), ..*self }
+    }
+
+    /// Writes the line; a cut says how much.
+    fn show(&self, out: &mut String) {
+        let Self { sign, text, ends, bytes } = self;
+        out.push(*sign);
+        out.push_str(text);
+        if text.len() < *bytes {
+            let shown = text.len();
+            out.push_str(&format!("… (cut: {shown} of {bytes} bytes of the line)"));
+        }
+        out.push('\n');
+        if !ends {
+            out.push_str("\\ No newline at end of file\n");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    fn whole(old: &str, new: &str) -> String {
+        unified(old, new, soon()).expect("there is time").to_string()
+    }
+
+    fn told(files: &[(&str, &str)], limits: &Limits) -> Vec<(String, u64)> {
+        let sides = files
+            .iter()
+            .map(|(old, new)| Sides { old: old.as_bytes(), new: new.as_bytes() })
+            .collect::<Vec<_>>();
+        let changes = changes(&sides, limits, soon()).into_iter();
+        changes
+            .map(|change| match change {
+                Change::Diff { text, omitted } => (text, omitted),
+                Change::Withheld(reason) => panic!("withheld: {reason}"),
+            })
+            .collect()
+    }
+
+    /// What `patch` makes of the old text, without searching for a place.
+    fn patched(old: &str, diff: &str) -> String {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = |name: &str| directory.path().join(name);
+        fs::write(path("old"), old).expect("a file can be written");
+        fs::write(path("diff"), format!("--- old\n+++ old\n{diff}"))
+            .expect("a file can be written");
+        let output = Command::new("patch")
+            .args(["--binary", "--force", "--fuzz=0", "--output=new", "old", "diff"])
+            .current_dir(directory.path())
+            .output()
+            .expect("`patch` is installed");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}\n{diff}");
+        assert!(!said.contains("offset"), "{said}\n{diff}");
+        // Nothing is left of a file that became empty.
+        fs::read_to_string(path("new")).unwrap_or_default()
+    }
+
+    /// Every line stands where its header says, on the sides that its sign says.
+    #[track_caller]
+    fn assert_true(diff: &str, old: &str, new: &str) {
+        let numbered =
+            |text: &str| -> Vec<String> { text.split_inclusive('\n').map(str::to_owned).collect() };
+        let sides = [numbered(old), numbered(new)];
+        let mut next = [0, 0];
+        let mut left = [0, 0];
+        let lines: Vec<_> = diff.split_inclusive('\n').collect();
+        for (index, line) in lines.iter().enumerate() {
+            if let Some(header) = line.strip_prefix("@@ -") {
+                assert_eq!(left, [0, 0], "a hunk is shorter than its header says: {diff}");
+                let header = header.strip_suffix(" @@\n").expect("the end of a header");
+                for (side, range) in header.split(" +").enumerate() {
+                    let (start, count) = range.split_once(',').unwrap_or((range, "1"));
+                    let number = |text: &str| text.parse::<usize>().expect("a number");
+                    left[side] = number(count);
+                    next[side] = number(start) - usize::from(left[side] > 0);
+                }
+                continue;
+            }
+            if line.starts_with('\\') {
+                continue;
+            }
+            let (sign, text) = line.split_at(1);
+            let bare = lines.get(index + 1).is_some_and(|line| line.starts_with('\\'));
+            let text = if bare { text.strip_suffix('\n').expect("a line") } else { text };
+            for side in [0, 1] {
+                if sign != ["+", "-"][side] {
+                    assert_eq!(sides[side][next[side]], text, "{diff}");
+                    next[side] += 1;
+                    left[side] -= 1;
+                }
+            }
+        }
+        assert_eq!(left, [0, 0], "a hunk is shorter than its header says: {diff}");
+    }
+
+    #[test]
+    fn a_change_is_told_with_its_lines_around() {
+        let old: String = (1..=20).map(|number| format!("{number}\n")).collect();
+        let new = old.replace("10\n", "ten\n").replace("\n20\n", "\n20");
+        let diff = "@@ -7,7 +7,7 @@\n 7\n 8\n 9\n-10\n+ten\n 11\n 12\n 13\n\
+                    @@ -17,4 +17,4 @@\n 17\n 18\n 19\n-20\n+20\n\\ No newline at end of file\n";
+        assert_eq!(whole(&old, &new), diff);
+        assert_eq!(whole(&old, &old), "");
+        assert_eq!(whole("", "a\n"), "@@ -0,0 +1 @@\n+a\n");
+        assert_eq!(whole("a\nb\n", ""), "@@ -1,2 +0,0 @@\n-a\n-b\n");
+    }
+
+    #[test]
+    fn patch_makes_the_new_text_of_every_nasty_one() {
+        let long = "x".repeat(100_000);
+        let texts = [
+            "",
+            "\n",
+            "\n\n\n",
+            "a",
+            "a\n",
+            "a\nb",
+            "a\nb\n",
+            "\na\nb\n",
+            "a\n\nb",
+            "a\r\nb\r\n",
+            "a\rb\rc",
+            "a\rb\rc\r",
+            "a\na\na\na\na\na\na\na\na\n",
+            "a\na\na\na\nb\na\na\na\na\na",
+            "a\u{2028}b\u{2029}c\u{85}d\u{b}e\u{c}f\n",
+            "a\u{2028}b\u{2029}c\u{85}d\u{b}e\u{c}f\ng",
+            "-- a\n++ b\n@@ -1 +1 @@\n\\ No newline at end of file\n",
+            "--- a\n+++ b\n diff --git\n-\n+\n \n",
+            &format!("{long}\n{long}y\nz"),
+            &format!("{long}y\nz\n"),
+            "é\n€\n😀",
+            "é\n\u{20ad}\n😀\n",
+            &"line\n".repeat(1_000),
+            &("line\n".repeat(500) + "other\n" + &"line\n".repeat(700)),
+        ];
+        for old in texts {
+            for new in texts {
+                if old != new {
+                    assert_eq!(patched(old, &whole(old, new)), new, "{old:?} {new:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sides_that_cannot_be_compared_say_why() {
+        let limits = Limits::default();
+        let large = "x\n".repeat(128 << 10);
+        let larger = format!("{large}x");
+        let of = |old: &[u8], new: &[u8]| {
+            changes(&[Sides { old, new }], &limits, soon()).pop().expect("one for one")
+        };
+        let withheld = |reason: &str| Change::Withheld(reason.to_owned());
+        assert_eq!(of(b"a\0", b"a"), withheld("it is binary"));
+        assert_eq!(of(b"a", larger.as_bytes()), withheld("it is too large for a diff"));
+        assert_eq!(of(larger.as_bytes(), b""), withheld("it is too large for a diff"));
+        assert!(matches!(of(b"a", large.as_bytes()), Change::Diff { .. }));
+        assert_eq!(of(b"a\r\n", b"a\n"), withheld("its text is the same"));
+        let past = changes(&[Sides { old: b"a", new: b"b" }], &limits, Instant::now());
+        assert_eq!(past, [withheld("there was no time to compare it")]);
+        // Not UTF-8, and told all the same.
+        let latin = of(b"caf\xe9\n", b"th\xe9\r\n");
+        let diff = Change::Diff { text: "@@ -1 +1 @@\n-café\n+thé\n".to_owned(), omitted: 0 };
+        assert_eq!(latin, diff);
+    }
+
+    #[test]
+    fn a_cut_says_how_many_lines_it_left_out() {
+        let old: String = (0..100).map(|number| format!("{number}\n")).collect();
+        let limits = Limits::default();
+        let [(text, omitted)] = &told(&[("", &old)], &limits)[..] else { panic!("one for one") };
+        assert!(text.starts_with("@@ -0,0 +1,40 @@\n+0\n"), "{text}");
+        assert!(text.ends_with("\n+39\n"), "{text}");
+        assert_eq!(*omitted, 60);
+    }
+
+    /// Forty files that change wholly and one with one line: everybody is told something.
+    #[test]
+    fn small_diffs_are_whole_and_large_ones_share_what_is_left() {
+        let large: String = (0..100).map(|number| format!("{number}\n")).collect();
+        let mut files = vec![("", large.as_str()); 40];
+        files.push(("a\n", "b\n"));
+        let told = told(&files, &Limits::default());
+        assert_eq!(told[40], ("@@ -1 +1 @@\n-a\n+b\n".to_owned(), 0));
+        assert!(told.iter().all(|(text, _)| !text.is_empty()));
+        let lines = told.iter().map(|(text, _)| signed_lines(text)).sum::<usize>();
+        assert_eq!(lines, 400);
+    }
+
+    /// A minified file is one line.
+    #[test]
+    fn an_over_long_line_is_cut_and_marked() {
+        let line = "é".repeat(60_000);
+        let told = told(&[("", &line), (&line, "a\n")], &Limits::default());
+        for (text, omitted) in told {
+            assert!(text.len() < 1500, "{} bytes", text.len());
+            assert!(text.contains("é… (cut: 1024 of 120000 bytes of the line)\n"), "{text}");
+            assert_eq!(omitted, 0);
+        }
+    }
+
+    fn signed_lines(text: &str) -> usize {
+        text.split('\n').filter(|line| line.starts_with([' ', '+', '-'])).count()
+    }
+
+    /// A text of few different lines, so that they repeat.
+    fn text() -> impl Strategy<Value = String> {
+        let line = prop_oneof![
+            4 => "[ab]?",
+            1 => "[-+ @\\\\]{1,3}a?",
+            1 => Just("\r".to_owned()),
+            1 => "[\u{2028}\u{85}\u{c}é😀\r]{1,3}",
+            1 => "[0-9]{1,2}",
+        ];
+        (prop::collection::vec(line, 0..40), any::<bool>()).prop_map(|(lines, ends)| {
+            let text = lines.join("\n");
+            if ends && !lines.is_empty() { text + "\n" } else { text }
+        })
+    }
+
+    /// Two texts, the second often the first with something in it replaced.
+    fn pair() -> impl Strategy<Value = (String, String)> {
+        let edited = (text(), text(), any::<prop::sample::Index>(), 0_usize..20).prop_map(
+            |(old, piece, at, length)| {
+                let lines: Vec<_> = old.split_inclusive('\n').collect();
+                let at = at.index(lines.len() + 1);
+                let end = (at + length).min(lines.len());
+                let new = lines[..at].concat() + &piece + &lines[end..].concat();
+                (old, new)
+            },
+        );
+        prop_oneof![(text(), text()), edited]
+    }
+
+    proptest! {
+        #[test]
+        fn patch_makes_the_new_text((old, new) in pair()) {
+            let diff = whole(&old, &new);
+            prop_assert_eq!(diff.is_empty(), old == new);
+            if old != new {
+                prop_assert_eq!(patched(&old, &diff), new);
+            }
+        }
+
+        #[test]
+        fn what_is_shown_is_true_and_fits(
+            files in prop::collection::vec(pair(), 0..12),
+            file_lines in 0_usize..30,
+            total_lines in 0_usize..90,
+            total_bytes in 0_usize..900,
+        ) {
+            let limits = Limits { file_lines, total_lines, total_bytes, ..Limits::default() };
+            let sides: Vec<_> = files
+                .iter()
+                .map(|(old, new)| Sides { old: old.as_bytes(), new: new.as_bytes() })
+                .collect();
+            let changes = changes(&sides, &limits, soon());
+            prop_assert_eq!(changes.len(), files.len());
+            let (mut lines, mut bytes) = (0, 0);
+            for (change, (old, new)) in changes.iter().zip(&files) {
+                let texts = (decode(old.as_bytes()), decode(new.as_bytes()));
+                let (Decoded::Text(old), Decoded::Text(new)) = texts else { panic!("it is text") };
+                let Change::Diff { text, omitted } = change else {
+                    prop_assert_eq!(old, new);
+                    continue;
+                };
+                assert_true(text, &old, &new);
+                let shown = signed_lines(text);
+                let all = unified(&old, &new, soon()).expect("there is time").line_count();
+                prop_assert_eq!(shown as u64 + omitted, all as u64);
+                prop_assert!(shown <= file_lines);
+                lines += shown;
+                bytes += text.len();
+            }
+            prop_assert!(lines <= total_lines && bytes <= total_bytes);
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What of the differences may be told, and fits (`reminders.md` §5).
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::engine::{Change, DiffLimits, Edited, FileState};
+
+use super::compare::Difference;
+use super::desk::Desk;
+use super::diff::{self, Limits, Sides};
+use super::secrecy::{Looking, Secrecy};
+
+/// The two contents of a difference that may be shown.
+type Contents = (Arc<[u8]>, Arc<[u8]>);
+
+/// Why no content is told, as a clause.
+enum Kept {
+    /// It must not be shown.
+    Secret(String),
+    /// It cannot be.
+    Unfit(String),
+}
+
+impl From<DiffLimits> for Limits {
+    fn from(limits: DiffLimits) -> Self {
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        Self {
+            file_lines: count(limits.file_lines),
+            side_bytes: count(limits.file_bytes),
+            total_lines: count(limits.lines),
+            total_bytes: count(limits.bytes),
+        }
+    }
+}
+
+impl Desk {
+    /// Makes of differences what a reminder tells, in the order of the paths. After the deadline
+    /// files are named without a diff. May take long: to be called where [`Desk::compare`] is.
+    pub fn edited(
+        &self,
+        mut differences: Vec<Difference>,
+        limits: &Limits,
+        deadline: Instant,
+    ) -> Vec<Edited> {
+        differences.sort_by(|one, other| one.paths.cmp(&other.paths));
+        let told: Vec<Result<Contents, Kept>> = {
+            let secrecy = self.secrecy();
+            let mut looking = secrecy.looking();
+            let contents = |difference| contents(difference, &secrecy, &mut looking);
+            differences.iter().map(contents).collect()
+        };
+        let sides: Vec<_> = told.iter().flatten().map(|(old, new)| Sides { old, new }).collect();
+        let mut changes = diff::changes(&sides, limits, deadline).into_iter();
+        let changes: Vec<_> = told
+            .iter()
+            .map(|told| match told {
+                // One for each of the sides.
+                Ok(_) => changes.next().unwrap_or(Change::Withheld("it was left out".to_owned())),
+                Err(Kept::Secret(reason) | Kept::Unfit(reason)) => Change::Withheld(reason.clone()),
+            })
+            .zip(&differences)
+            .zip(&told)
+            // Of what must not be shown not even the size is told.
+            .map(|((change, difference), told)| match (change, &difference.now) {
+                (Change::Withheld(reason), FileState::File { bytes, .. })
+                    if !matches!(told, Err(Kept::Secret(_))) =>
+                {
+                    Change::Withheld(format!("{reason}, {bytes} bytes"))
+                }
+                (change, _) => change,
+            })
+            .collect();
+        let edited = differences.into_iter().zip(changes).map(|(difference, change)| {
+            let Difference { paths, was, now, author, .. } = difference;
+            Edited { paths, was, now, author, change }
+        });
+        edited.collect()
+    }
+}
+
+/// The contents, or why they are not told, as a clause.
+fn contents(
+    difference: &Difference,
+    secrecy: &Secrecy,
+    looking: &mut Looking<'_>,
+) -> Result<Contents, Kept> {
+    let Difference { paths, real, was, now, old, new, .. } = difference;
+    let reason = paths.iter().find_map(|path| looking.judge(path.as_ref(), real).reason());
+    if let Some(reason) = reason {
+        return Err(Kept::Secret(reason.to_string()));
+    }
+    let unfit = |reason: &str| Err(Kept::Unfit(reason.to_owned()));
+    match now {
+        FileState::File { .. } => {}
+        FileState::Missing => return unfit("it is gone"),
+        FileState::Other(kind) => return unfit(&format!("it is {kind}")),
+        FileState::Unreadable(reason) => return unfit(&format!("it cannot be read: {reason}")),
+    }
+    let spellings = || paths.iter().map(|path| Path::new(path.as_str()));
+    if spellings().any(|path| secrecy.is_generated(path)) {
+        return unfit("it is generated");
+    }
+    let Some(new) = new else {
+        return unfit("it is too large for a diff");
+    };
+    match (was, old) {
+        (FileState::Missing, _) => Ok((Arc::default(), new.read())),
+        (FileState::File { .. }, Some(old)) => Ok((old.read(), new.read())),
+        (FileState::File { .. }, None) => unfit("its earlier content is not kept"),
+        (FileState::Other(_) | FileState::Unreadable(_), _) => {
+            unfit("its earlier content is not known")
+        }
+    }
+}

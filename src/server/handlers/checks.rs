@@ -1,0 +1,219 @@
+//! Edits, what checkers say of the edited files, and waiting for it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use reminderd_protocol::diagnostics::{DiagnosticPublishParams, PublishDiagnosticsParams};
+use reminderd_protocol::error::ErrorObject;
+use reminderd_protocol::files::{
+    EditBeginParams, EditEndParams, EditSettleParams, EditSettleResult, SettledFile, VersionedUri,
+};
+use reminderd_protocol::scope::Scope;
+use serde_json::value::RawValue;
+
+use super::{Call, answer, convert};
+use crate::diagnostics::{
+    self, Bookkeeper, Outcome as Settled, Owner, Place, Reading, TEXT_BYTES_MAX,
+};
+use crate::engine::Refusal;
+use crate::files::secrecy::{self, Secrecy};
+use crate::files::{self, Looked, identity};
+use crate::server::checks::owner;
+use crate::server::daemon::Daemon;
+use crate::server::{Answer, Outcome};
+
+/// The checker of a client that gave neither its own name nor a checker's.
+const UNNAMED: &str = "language server";
+
+fn settled_now<T>(result: Result<T, ErrorObject>) -> Result<T, Outcome> {
+    result.map_err(|error| Outcome::Now(Err(error)))
+}
+
+fn null() -> Answer {
+    Ok(RawValue::NULL.to_owned())
+}
+
+/// Whose edit it is, told to the bookkeeper while the session's turn cannot end; and what the
+/// session says of its files.
+fn for_owner<T>(
+    call: &Call<'_>,
+    scope: &Scope,
+    act: impl FnOnce(&mut Bookkeeper, &Owner) -> Result<T, Refusal>,
+) -> Result<(T, Look), ErrorObject> {
+    let path = convert::path(scope)?;
+    let slot = call.daemon.slot(&scope.session, call.at)?;
+    let session = slot.lock();
+    let owner = owner(&session, &path);
+    let acted = session.scope(&path).and_then(|known| {
+        known.running()?;
+        known.open_turn(None)?;
+        call.daemon.checks().with(|it| act(it, &owner))
+    });
+    let acted = acted.map_err(|refusal| convert::error(&refusal))?;
+    Ok((acted, Look { owner, root: session.root().map(str::to_owned) }))
+}
+
+/// Whose files are looked at, and from where.
+struct Look {
+    owner: Owner,
+    root: Option<String>,
+}
+
+/// `edit/begin`
+pub fn begin(call: &Call<'_>) -> Outcome {
+    let readings = call.params().and_then(|params: EditBeginParams| {
+        let paths: Vec<_> = params.uris.iter().map(|uri| identity::path_of(uri)).collect();
+        for_owner(call, &params.scope, |it, owner| it.begin(owner, &paths))
+    });
+    match settled_now(readings) {
+        Ok((readings, look)) => look.at(call.daemon, readings),
+        Err(outcome) => outcome,
+    }
+}
+
+/// `edit/end`. An edit that was not made yields nothing.
+pub fn end(call: &Call<'_>) -> Outcome {
+    let readings = call.params().and_then(|params: EditEndParams| {
+        let edit = |edited: &VersionedUri| (identity::path_of(&edited.uri), edited.version);
+        let edits: Vec<_> = params.uris.iter().filter(|_| params.ok).map(edit).collect();
+        for_owner(call, &params.scope, |it, owner| it.end(owner, &edits))
+    });
+    match settled_now(readings) {
+        Ok((readings, look)) => {
+            // Who waits for an earlier edit waits for nothing any more.
+            call.daemon.checks().ring();
+            look.at(call.daemon, readings)
+        }
+        Err(outcome) => outcome,
+    }
+}
+
+impl Look {
+    /// Looks at edited files: which they really are, whether their content may be shown, and their
+    /// texts, so that problems whose lines were only shifted are known again. The edit itself has
+    /// taken effect.
+    fn at(self, daemon: &Arc<Daemon>, readings: Vec<Reading>) -> Outcome {
+        let Self { owner, root } = self;
+        let (on_disk, elsewhere): (Vec<_>, Vec<_>) =
+            readings.into_iter().partition(|reading| identity::is_path(&reading.path));
+        let place = Place { is_inside: root.is_none(), shows: true };
+        daemon.checks().with(|it| {
+            elsewhere.iter().for_each(|it_is| it.place(&owner, it_is, &it_is.path, place));
+        });
+        if on_disk.is_empty() {
+            return Outcome::Now(null());
+        }
+        let daemon = Arc::clone(daemon);
+        Outcome::Later(Box::pin(async move {
+            let paths: Vec<_> = on_disk.iter().map(|reading| reading.path.clone()).collect();
+            let options = secrecy::Options::default();
+            let secrecy = Secrecy::new(root.as_deref().map(Path::new), &options);
+            let most = TEXT_BYTES_MAX as u64;
+            let looks = files::look_at_edited(paths, root, Arc::new(secrecy), most);
+            // A disk that hangs holds nobody up, and nothing is told of its files.
+            if let Ok(looks) = tokio::time::timeout(files::DEADLINE, looks).await {
+                for (reading, looked) in on_disk.iter().zip(looks) {
+                    if let Some(looked) = looked {
+                        note(&daemon, &owner, reading, looked);
+                    }
+                }
+                daemon.checks().ring();
+            }
+            null()
+        }))
+    }
+}
+
+/// What a look at an edited file found.
+fn note(daemon: &Daemon, owner: &Owner, reading: &Reading, looked: Looked) {
+    let Looked { real, is_inside, shows, text } = looked;
+    let place = Place { is_inside, shows };
+    let before = daemon.checks().with(|it| {
+        it.place(owner, reading, &real, place);
+        it.text_on_disk(reading)
+    });
+    if before.is_some() && text.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    {
+        daemon.checks().with(|it| it.delete(&reading.path));
+        return;
+    }
+    let text: Option<Arc<str>> = text.ok().map(Arc::from);
+    let both = before.as_deref().zip(text.as_deref());
+    let edits = both.map(|(before, after)| diagnostics::line_edits(before, after));
+    daemon.checks().with(|it| it.read(reading, text, edits));
+}
+
+/// `edit/settle`
+pub fn settle(call: &Call<'_>) -> Outcome {
+    let settling = call.params().and_then(|params: EditSettleParams| {
+        // The answer names files as the client spelled them.
+        let mut spelled = BTreeMap::new();
+        let paths = params.uris.map(|uris| {
+            let path_of = |uri: String| {
+                let path = identity::path_of(&uri);
+                spelled.insert(path.clone(), uri);
+                path
+            };
+            uris.into_iter().map(path_of).collect()
+        });
+        let (settling, _) = for_owner(call, &params.scope, |it, owner| {
+            Ok(it.settle(call.at, owner, paths, params.timeout_ms))
+        })?;
+        Ok((settling, spelled))
+    });
+    let (mut settling, spelled) = match settled_now(settling) {
+        Ok(settling) => settling,
+        Err(outcome) => return outcome,
+    };
+    let row = move |(path, outcome): (String, Settled)| SettledFile {
+        uri: spelled.get(&path).cloned().unwrap_or(path),
+        outcome: convert::outcome(outcome),
+    };
+    let told = move |outcomes: Vec<_>| {
+        answer(&EditSettleResult { files: outcomes.into_iter().map(row).collect() })
+    };
+    if let Some(outcomes) = call.daemon.checks().settled_now(call.at, &mut settling) {
+        return Outcome::Now(told(outcomes));
+    }
+    let daemon = Arc::clone(call.daemon);
+    Outcome::Later(Box::pin(async move {
+        told(daemon.checks().settled(daemon.surroundings(), settling).await)
+    }))
+}
+
+/// `diagnostic/publish`
+pub fn publish(call: &Call<'_>) -> Outcome {
+    let published = call.params().and_then(|params: DiagnosticPublishParams| {
+        let (path, report) = convert::publish(params, call.connection.id())?;
+        let Some(report) = report else {
+            call.daemon.checks().with(Bookkeeper::skip);
+            return Ok(());
+        };
+        tell(call, &path, report)
+    });
+    Outcome::Now(published.and_then(|()| null()))
+}
+
+/// `textDocument/publishDiagnostics`
+pub fn forward(call: &Call<'_>) -> Outcome {
+    let published = call.params().and_then(|params: PublishDiagnosticsParams| {
+        let client = call.connection.client();
+        let named = client.and_then(|client| client.options["client"]["name"].as_str());
+        let named = named.or_else(|| Some(client?.client.as_ref()?.0.as_str()));
+        let name = named.unwrap_or(UNNAMED);
+        let (path, report) = convert::report(params, call.connection.id(), name)?;
+        tell(call, &path, report)
+    });
+    Outcome::Now(published.and_then(|()| null()))
+}
+
+fn tell(call: &Call<'_>, path: &str, report: diagnostics::Report) -> Result<(), ErrorObject> {
+    let checks = call.daemon.checks();
+    let concerns = checks.with(|it| it.publish(call.at, path, report));
+    if concerns.map_err(|refusal| convert::error(&refusal))? {
+        checks.ring();
+    }
+    Ok(())
+}

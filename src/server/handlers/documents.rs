@@ -1,0 +1,89 @@
+//! What the person does in the editor: the texts and versions that diagnostics are about.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use reminderd_protocol::error::ErrorObject;
+use reminderd_protocol::files::{
+    DidChangeParams, DidChangeWatchedFilesParams, DidCloseParams, DidOpenParams, DidSaveParams,
+};
+use serde_json::value::RawValue;
+
+use super::{Call, convert};
+use crate::files::{self, identity};
+use crate::server::{Answer, Outcome};
+
+/// The file was deleted, in the words of the Language Server Protocol.
+const DELETED: i64 = 3;
+
+fn done(result: Result<(), ErrorObject>) -> Outcome {
+    Outcome::Now(result.map(|()| RawValue::NULL.to_owned()))
+}
+
+/// `textDocument/didOpen`
+pub fn opened(call: &Call<'_>) -> Outcome {
+    done(call.params().map(|params: DidOpenParams| {
+        let document = params.text_document;
+        let path = identity::path_of(&document.uri);
+        call.daemon.editors().touch(&path, false);
+        call.daemon.checks().with(|it| it.open(&path, document.version, document.text));
+    }))
+}
+
+/// `textDocument/didChange`
+pub fn changed(call: &Call<'_>) -> Outcome {
+    done(call.params().map(|params: DidChangeParams| {
+        let path = identity::path_of(&params.text_document.uri);
+        let changes = convert::changes(params.content_changes);
+        let version = params.text_document.version;
+        call.daemon.editors().touch(&path, true);
+        call.daemon.checks().with(|it| it.change(&path, version, &changes));
+    }))
+}
+
+/// `textDocument/didSave`. What is on disk is as the document.
+pub fn saved(call: &Call<'_>) -> Outcome {
+    done(call.params().map(|params: DidSaveParams| {
+        let path = identity::path_of(&params.text_document.uri);
+        call.daemon.editors().save(call.daemon.files(), &path, params.text);
+    }))
+}
+
+/// `textDocument/didClose`
+pub fn closed(call: &Call<'_>) -> Outcome {
+    done(call.params().map(|params: DidCloseParams| {
+        let path = identity::path_of(&params.text_document.uri);
+        call.daemon.editors().close(&path);
+        call.daemon.checks().with(|it| it.close(&path));
+    }))
+}
+
+/// `workspace/didChangeWatchedFiles`. A file that is said to be gone loses its results once it is
+/// not there any more.
+pub fn watched(call: &Call<'_>) -> Outcome {
+    let params: DidChangeWatchedFilesParams = match call.params() {
+        Ok(params) => params,
+        Err(error) => return Outcome::Now(Err(error)),
+    };
+    for change in &params.changes {
+        call.daemon.files().hint(&identity::path_of(&change.uri));
+    }
+    let gone = params.changes.iter().filter(|change| change.change_type == DELETED);
+    let gone: Vec<_> = gone.map(|change| identity::path_of(&change.uri)).collect();
+    if gone.is_empty() {
+        return done(Ok(()));
+    }
+    let daemon = Arc::clone(call.daemon);
+    Outcome::Later(Box::pin(async move {
+        let looks = gone.into_iter().map(|path| async move {
+            let is_gone = files::is_gone(&path).await;
+            is_gone.then_some(path)
+        });
+        let gone: Vec<_> = join_all(looks).await.into_iter().flatten().collect();
+        if !gone.is_empty() {
+            daemon.checks().with(|it| gone.iter().for_each(|path| it.delete(path)));
+            daemon.checks().ring();
+        }
+        Answer::Ok(RawValue::NULL.to_owned())
+    }))
+}

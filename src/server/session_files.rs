@@ -1,0 +1,364 @@
+//! The files of a session: what is read, written, compared and forgotten, in the order of arrival.
+//! Everything that looks at the disk goes through the session's lane, so that a WAIT sees each
+//! snapshot before it and none behind it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::daemon::Slot;
+use super::lane::{Coalesced, Lane};
+use crate::engine::{
+    DiffLimits, Edited, Event, Findings, Found, Millis, Reading, Refusal, RefusalKind, ScopePath,
+    Serial, Session, Wanted,
+};
+use crate::files::secrecy::{self, Secrecy};
+use crate::files::{self, Bounds, Desk, Files};
+use crate::reminders::EditedFilesSettings;
+
+/// The files of one session.
+#[derive(Debug)]
+pub struct SessionFiles {
+    desk: Arc<Desk>,
+    lane: Arc<Lane>,
+    snapshots: Coalesced<(ScopePath, String), Snapshot>,
+    rules: Mutex<Rules>,
+}
+
+/// What decides of a session's files what may be shown and kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Rules {
+    root: Option<PathBuf>,
+    deny: Vec<String>,
+    own: Vec<String>,
+    settings: EditedFilesSettings,
+}
+
+/// A scope read a file, or wrote it.
+#[derive(Debug)]
+pub struct Snapshot {
+    /// When, for the ledger.
+    pub at: Millis,
+    /// When, among all that happened.
+    pub serial: Serial,
+    /// What it holds, if the client says so.
+    pub text: Option<String>,
+    /// Whether it was written.
+    pub wrote: bool,
+    /// Whether this only starts the watch.
+    pub starts: bool,
+    /// Who waits until it is taken.
+    waiting: Vec<oneshot::Sender<()>>,
+}
+
+impl Snapshot {
+    /// A snapshot that nobody waits for yet.
+    pub fn new(at: Millis, serial: Serial, text: Option<String>) -> Self {
+        Self { at, serial, text, wrote: false, starts: false, waiting: Vec::new() }
+    }
+
+    /// What the newer of two means for both: the newest whole one decides what is known.
+    fn merge(&mut self, newer: Self) {
+        let Self { at, serial, text, wrote, starts, waiting } = newer;
+        self.waiting.extend(waiting);
+        self.wrote |= wrote;
+        if !starts {
+            (self.at, self.serial, self.text, self.starts) = (at, serial, text, false);
+        }
+    }
+}
+
+impl SessionFiles {
+    /// The files of a session that was just made. Looks at no disk.
+    pub fn new(files: &Arc<Files>, session: &str) -> Self {
+        let secrecy = Arc::new(Secrecy::new(None, &secrecy::Options::default()));
+        Self {
+            desk: files.open(session, secrecy, Bounds::default()),
+            lane: Arc::default(),
+            snapshots: Coalesced::default(),
+            rules: Mutex::default(),
+        }
+    }
+
+    /// A client says what is never shown, and what is its own bookkeeping. What another one said
+    /// before holds too.
+    pub fn restrict(&self, session: &Session, deny: &[String], own: &[String]) {
+        let mut rules = self.rules.lock().clone();
+        for glob in deny.iter().filter(|glob| !glob.trim().is_empty()) {
+            if !rules.deny.contains(glob) {
+                rules.deny.push(glob.clone());
+            }
+        }
+        for directory in own {
+            if !rules.own.contains(directory) {
+                rules.own.push(directory.clone());
+            }
+        }
+        self.follow(session, rules);
+    }
+
+    /// What may be shown, as the session stands.
+    pub fn secrecy(&self, session: &Session) -> Arc<Secrecy> {
+        let rules = self.rules.lock().clone();
+        self.follow(session, rules);
+        self.desk.secrecy()
+    }
+
+    /// How many files are watched, and how much is kept of them.
+    pub fn count(&self) -> files::Count {
+        self.desk.count()
+    }
+
+    /// The spellings under which scopes of the session watch a real path.
+    pub fn spellings(&self, real: &Path) -> Vec<String> {
+        self.desk.spellings(real)
+    }
+
+    fn follow(&self, session: &Session, mut rules: Rules) {
+        rules.root = session.root().map(PathBuf::from);
+        let root = session.scopes().next();
+        let member = root.and_then(|root| root.roster.iter().find(|it| it.id() == "edited-files"));
+        // What could not be read was refused when it was set.
+        rules.settings = member
+            .and_then(|member| EditedFilesSettings::of(&member.definition).ok())
+            .unwrap_or_default();
+        let mut known = self.rules.lock();
+        if *known == rules {
+            return;
+        }
+        let Rules { root, deny, own, settings } = &rules;
+        let options = secrecy::Options {
+            secret: settings.secret.clone(),
+            generated: settings.generated.clone(),
+            deny: deny.clone(),
+            own: own.clone(),
+            ..secrecy::Options::default()
+        };
+        self.desk.set_secrecy(Arc::new(Secrecy::new(root.as_deref(), &options)));
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        self.desk.set_bounds(Bounds {
+            bytes: settings.content_bytes,
+            contents: count(settings.content_files),
+            watched: count(settings.watched_files),
+            ..Bounds::default()
+        });
+        *known = rules;
+    }
+
+    fn push(&self, work: impl FnOnce() + Send + 'static) -> Result<(), Refusal> {
+        if self.lane.push(Box::new(work)) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            RefusalKind::LimitExceeded,
+            "too many reads and writes of this session's files wait for the disk: send this again \
+             when earlier ones were answered",
+        ))
+    }
+
+    /// Takes a snapshot of a file for a scope. Done once for several of the same that wait.
+    pub fn snapshot(
+        &self,
+        slot: &Arc<Slot>,
+        scope: ScopePath,
+        path: String,
+        mut snapshot: Snapshot,
+    ) -> Result<oneshot::Receiver<()>, Refusal> {
+        let (sender, receiver) = oneshot::channel();
+        snapshot.waiting.push(sender);
+        let key = (scope, path);
+        let Some(place) = self.snapshots.join(key.clone(), snapshot, Snapshot::merge) else {
+            return Ok(receiver);
+        };
+        let slot = Arc::clone(slot);
+        self.push(move || {
+            let Some(snapshot) = slot.files().snapshots.begin(&key, &place) else { return };
+            let (scope, path) = key;
+            slot.files().take(&slot, &scope, path, snapshot);
+        })?;
+        Ok(receiver)
+    }
+
+    fn take(&self, slot: &Slot, scope: &ScopePath, path: String, snapshot: Snapshot) {
+        if !self.desk.may_watch(&path) {
+            return;
+        }
+        let Snapshot { at, serial, text, wrote, starts, waiting } = snapshot;
+        let seen = match &text {
+            Some(text) => self.desk.given(scope, &path, text),
+            None => self.desk.look(scope, &path),
+        };
+        if wrote {
+            self.desk.wrote(scope, &path, &seen.state);
+        }
+        let event = Event::FileKnown { path, state: seen.state, at: serial, starts };
+        let mut session = slot.lock();
+        // An agent that is gone by now knows nothing.
+        drop(session.apply(at, scope, event));
+        session.keep();
+        drop(session);
+        for waiting in waiting {
+            // Whoever waited may be gone.
+            _ = waiting.send(());
+        }
+    }
+
+    /// A file is not watched any more.
+    pub fn forget(
+        &self,
+        slot: &Arc<Slot>,
+        at: Millis,
+        scope: ScopePath,
+        path: String,
+    ) -> Result<oneshot::Receiver<()>, Refusal> {
+        let (sender, receiver) = oneshot::channel();
+        self.snapshots.part();
+        let slot = Arc::clone(slot);
+        self.push(move || {
+            let mut session = slot.lock();
+            drop(session.apply(at, &scope, Event::FileForgotten { path }));
+            session.keep();
+            drop(session);
+            _ = sender.send(());
+        })?;
+        Ok(receiver)
+    }
+
+    /// An agent has ended, or begins anew: what it knew of files is gone.
+    pub fn forget_scope(&self, scope: ScopePath) -> Result<(), Refusal> {
+        self.snapshots.part();
+        let desk = Arc::clone(&self.desk);
+        self.push(move || desk.forget_scope(&scope))
+    }
+
+    /// Looks at what reminders asked for. What is not there when the time is up is left out.
+    pub fn look_at(
+        &self,
+        slot: &Arc<Slot>,
+        scope: &ScopePath,
+        editors: &Editors,
+        secrecy: &Arc<Secrecy>,
+        wanted: Vec<Wanted>,
+        deadline: Duration,
+    ) -> impl Future<Output = Findings> + Send + use<> {
+        let mut compared = Vec::new();
+        let mut read = Vec::new();
+        for wanted in wanted {
+            match wanted.reading {
+                Reading::Edits(limits) => {
+                    let edits = self.compare(slot, scope.clone(), editors, limits, deadline);
+                    compared.extend(edits.map(|edits| (wanted, edits)));
+                }
+                _ => read.push(wanted),
+            }
+        }
+        let root = self.rules.lock().root.clone();
+        let root = root.as_ref().and_then(|root| root.to_str());
+        let read = files::look_at(read, root, deadline);
+        let until = tokio::time::Instant::now() + deadline;
+        async move {
+            let mut findings: BTreeMap<_, _> = read.await;
+            for (wanted, edits) in compared {
+                if let Ok(Ok(edits)) = tokio::time::timeout_at(until, edits).await {
+                    findings.insert(wanted, Found::Edits(edits));
+                }
+            }
+            findings
+        }
+    }
+
+    /// Compares what a scope knows with the disk; `None` when too much waits for that.
+    fn compare(
+        &self,
+        slot: &Arc<Slot>,
+        scope: ScopePath,
+        editors: &Editors,
+        limits: DiffLimits,
+        deadline: Duration,
+    ) -> Option<oneshot::Receiver<Vec<Edited>>> {
+        let (sender, receiver) = oneshot::channel();
+        self.snapshots.part();
+        let until = Instant::now() + deadline;
+        let saved = editors.caught_up();
+        let slot = Arc::clone(slot);
+        let compared = self.push(move || {
+            if let Some(saved) = saved {
+                drop(saved.blocking_recv());
+            }
+            let known = slot.lock().take_watch_changes(&scope);
+            let desk = &slot.files().desk;
+            for (path, state) in known {
+                desk.learn(&scope, &path, state.as_ref());
+            }
+            // Whoever waited may be gone by now.
+            if sender.is_closed() {
+                return;
+            }
+            let differences = desk.compare(&scope, until, &|| sender.is_closed());
+            drop(sender.send(desk.edited(differences, &limits.into(), until)));
+        });
+        compared.ok().map(|()| receiver)
+    }
+}
+
+/// What the person saved, so that it can be said who changed a file.
+#[derive(Debug, Default)]
+pub struct Editors {
+    /// Open documents, and whether they were changed since they were last saved.
+    changed: Mutex<BTreeMap<String, bool>>,
+    lane: Arc<Lane>,
+}
+
+impl Editors {
+    /// A document was opened, or changed.
+    pub fn touch(&self, path: &str, is_changed: bool) {
+        self.changed
+            .lock()
+            .entry(path.to_owned())
+            .and_modify(|it| *it |= is_changed)
+            .or_insert(is_changed);
+    }
+
+    /// It was closed.
+    pub fn close(&self, path: &str) {
+        self.changed.lock().remove(path);
+    }
+
+    /// It was saved: what stands on the disk is the person's, if they changed it.
+    pub fn save(&self, files: &Arc<Files>, path: &str, text: Option<String>) {
+        let saved = self.changed.lock().get_mut(path).is_some_and(std::mem::take);
+        files.hint(path);
+        if saved {
+            let (files, path) = (Arc::clone(files), path.to_owned());
+            // What is left out here is only who it was.
+            self.lane.push(Box::new(move || files.saved_by_person(&path, text.as_deref())));
+        }
+    }
+
+    /// Answers when everything that was saved so far is looked at; `None` when it is.
+    fn caught_up(&self) -> Option<oneshot::Receiver<()>> {
+        if self.lane.is_idle() {
+            return None;
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.lane.push(Box::new(move || _ = sender.send(()))).then_some(receiver)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_burst_the_newest_whole_reading_decides() {
+        let mut first = Snapshot::new(1, 1, Some("a".to_owned()));
+        first.merge(Snapshot { wrote: true, ..Snapshot::new(2, 2, Some("b".to_owned())) });
+        first.merge(Snapshot { starts: true, ..Snapshot::new(3, 3, None) });
+        assert_eq!((first.serial, first.text.as_deref()), (2, Some("b")));
+        assert!(first.wrote && !first.starts);
+    }
+}

@@ -1,0 +1,412 @@
+//! Real checkers: what a language server and a linter publish is forwarded to the daemon, and what
+//! the WAIT says of it is right (`reminders.md` §6). `tests/run` installs both and plays these.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::support::{Daemon, Framing, PATIENCE};
+
+fn answer(daemon: &mut Daemon, method: &str, params: &Value) -> Value {
+    let reply = daemon.request(method, params.clone());
+    assert!(reply["error"].is_null(), "{method}: {reply}");
+    reply["result"].clone()
+}
+
+/// A daemon with session `s` at this root, in turn `1`.
+fn daemon_at(root: &Path) -> Daemon {
+    let mut daemon = Daemon::initialized(Framing::Headers);
+    answer(&mut daemon, "session/open", &json!({"session": "s", "root": root}));
+    answer(&mut daemon, "turn/begin", &json!({"session": "s", "turn": "1"}));
+    daemon
+}
+
+/// What a WAIT tells of diagnostics, committed; the lines of its body.
+fn told(daemon: &mut Daemon) -> Vec<String> {
+    let delivery = answer(daemon, "reminder/wait", &json!({"session": "s", "autoCommit": true}));
+    let entries = delivery["entries"].as_array().expect("entries");
+    let bodies = entries.iter().map(|entry| {
+        assert_eq!(entry["type"], "diagnostics");
+        entry["body"].as_str().expect("a body")
+    });
+    bodies.flat_map(str::lines).map(str::to_owned).collect()
+}
+
+fn settle(daemon: &mut Daemon) {
+    let settled = answer(daemon, "edit/settle", &json!({"session": "s"}));
+    assert_eq!(settled["files"][0]["outcome"], "ready", "{settled}");
+}
+
+/// A language server on pipes of its own.
+struct LanguageServer {
+    process: Child,
+    input: ChildStdin,
+    messages: Receiver<Value>,
+    last_id: i64,
+}
+
+impl LanguageServer {
+    fn start(command: &mut Command, root: &Path) -> Self {
+        let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = process.spawn().expect("the language server is installed (tests/run)");
+        let input = process.stdin.take().expect("stdin is piped");
+        let mut output = BufReader::new(process.stdout.take().expect("stdout is piped"));
+        let (sender, messages) = channel();
+        thread::spawn(move || {
+            while let Some(message) = read_message(&mut output) {
+                if sender.send(message).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut server = Self { process, input, messages, last_id: 0 };
+        server.last_id += 1;
+        server.send(
+            &json!({"jsonrpc": "2.0", "id": server.last_id, "method": "initialize", "params": {
+                "processId": std::process::id(),
+                "rootUri": format!("file://{}", root.display()),
+                "capabilities": {"textDocument": {"publishDiagnostics": {"versionSupport": true}}},
+                "initializationOptions": {
+                    "cachePriming": {"enable": false}, "cargo": {"buildScripts": {"enable": false}},
+                    "procMacro": {"enable": false},
+                },
+            }}),
+        );
+        let id = json!(server.last_id);
+        server.until("the answer to initialize", |message| message["id"] == id);
+        server.notify("initialized", &json!({}));
+        server
+    }
+
+    fn send(&mut self, message: &Value) {
+        let text = message.to_string();
+        write!(self.input, "Content-Length: {}\r\n\r\n{text}", text.len()).expect("it reads");
+        self.input.flush().expect("it reads");
+    }
+
+    fn notify(&mut self, method: &str, params: &Value) {
+        self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
+    }
+
+    /// Reads until a message is the one that is awaited. Questions are answered with nothing.
+    fn until(&mut self, what: &str, mut is_it: impl FnMut(&Value) -> bool) {
+        let deadline = Instant::now() + PATIENCE * 6;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let message = self.messages.recv_timeout(left);
+            let message = message.unwrap_or_else(|error| panic!("{what}: {error}"));
+            if message.get("method").is_some() && message.get("id").is_some() {
+                self.send(&json!({"jsonrpc": "2.0", "id": message["id"], "result": null}));
+            }
+            if is_it(&message) {
+                return;
+            }
+        }
+    }
+
+    /// Forwards everything that is published, unread, until a list of this file is as awaited.
+    fn forward_until(
+        &mut self,
+        daemon: &Daemon,
+        what: &str,
+        uri: &str,
+        is_it: impl Fn(&[&str], Option<i64>) -> bool,
+    ) {
+        self.until(what, |message| {
+            if message["method"] != "textDocument/publishDiagnostics" {
+                return false;
+            }
+            let params = &message["params"];
+            daemon.notify("textDocument/publishDiagnostics", params.clone());
+            let list = params["diagnostics"].as_array().expect("a list");
+            let messages: Vec<_> =
+                list.iter().map(|one| one["message"].as_str().unwrap_or_default()).collect();
+            params["uri"] == uri && is_it(&messages, params["version"].as_i64())
+        });
+    }
+}
+
+impl Drop for LanguageServer {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}
+
+fn read_message(output: &mut impl BufRead) -> Option<Value> {
+    let mut length = None;
+    loop {
+        let mut line = String::new();
+        if output.read_line(&mut line).ok()? == 0 {
+            return None;
+        }
+        match line.trim() {
+            "" => break,
+            header => {
+                if let Some(number) = header.strip_prefix("Content-Length: ") {
+                    length = number.parse().ok();
+                }
+            }
+        }
+    }
+    let mut body = vec![0; length?];
+    output.read_exact(&mut body).ok()?;
+    serde_json::from_slice(&body).ok()
+}
+
+/// An editor's document, changed in the editor, on disk, in the language server and in the daemon.
+struct Document {
+    path: PathBuf,
+    uri: String,
+    version: i64,
+}
+
+impl Document {
+    fn open(server: &mut LanguageServer, daemon: &Daemon, path: PathBuf, language: &str) -> Self {
+        let uri = format!("file://{}", path.display());
+        let text = fs::read_to_string(&path).expect("the file is there");
+        let document = json!({"uri": uri, "languageId": language, "version": 1, "text": text});
+        let params = json!({ "textDocument": document });
+        server.notify("textDocument/didOpen", &params);
+        daemon.notify("textDocument/didOpen", params);
+        Self { path, uri, version: 1 }
+    }
+
+    /// An edit of the agent that the editor makes: some lines give way to others.
+    fn edit(
+        &mut self,
+        server: &mut LanguageServer,
+        daemon: &mut Daemon,
+        lines: std::ops::Range<usize>,
+        text: &str,
+    ) {
+        answer(daemon, "edit/begin", &json!({"session": "s", "uris": [self.uri]}));
+        self.version += 1;
+        let old = fs::read_to_string(&self.path).expect("the file is there");
+        let mut new: Vec<&str> = old.split_inclusive('\n').collect();
+        new.splice(lines.clone(), [text]);
+        fs::write(&self.path, new.concat()).expect("the file can be written");
+        let range = json!({
+            "start": {"line": lines.start, "character": 0},
+            "end": {"line": lines.end, "character": 0},
+        });
+        let change = json!({
+            "textDocument": {"uri": self.uri, "version": self.version},
+            "contentChanges": [{"range": range, "text": text}],
+        });
+        let saved = json!({"textDocument": {"uri": self.uri}});
+        for (method, params) in
+            [("textDocument/didChange", change), ("textDocument/didSave", saved)]
+        {
+            server.notify(method, &params);
+            daemon.notify(method, params);
+        }
+        let uris = json!([{"uri": self.uri, "version": self.version}]);
+        answer(daemon, "edit/end", &json!({"session": "s", "uris": uris, "ok": true}));
+    }
+}
+
+fn has(messages: &[&str], part: &str) -> bool {
+    messages.iter().any(|message| message.contains(part))
+}
+
+/// `rust-analyzer` publishes what it sees itself at once, and what `cargo check` finds when that has
+/// run.
+#[test]
+#[ignore = "needs rust-analyzer, which tests/run installs"]
+fn a_language_server_breaks_fixes_and_shifts() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().canonicalize().expect("its real path");
+    fs::create_dir(root.join("src")).expect("a directory");
+    let manifest =
+        "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
+    fs::write(root.join("Cargo.toml"), manifest).expect("a file");
+    let code = "use std::fmt;\n\npub fn f() -> u32 {\n    7\n}\n";
+    fs::write(root.join("src/lib.rs"), code).expect("a file");
+
+    let mut daemon = daemon_at(&root);
+    let mut command = Command::new("rust-analyzer");
+    command.env("CARGO_TARGET_DIR", root.join("target"));
+    let mut server = LanguageServer::start(&mut command, &root);
+    let path = root.join("src/lib.rs");
+    let mut document = Document::open(&mut server, &daemon, path, "rust");
+    let uri = document.uri.clone();
+    server.forward_until(&daemon, "the first check", &uri, |all, _| has(all, "unused import"));
+    assert_eq!(told(&mut daemon), [""; 0]);
+
+    // Broken: the type is new, the import was there before.
+    document.edit(&mut server, &mut daemon, 3..4, "    \"seven\"\n");
+    server.forward_until(&daemon, "the mismatch", &uri, |all, version| {
+        version == Some(2) && has(all, "mismatched types")
+    });
+    settle(&mut daemon);
+    let lines = told(&mut daemon);
+    let new: Vec<_> = lines.iter().take_while(|line| !line.contains("there before")).collect();
+    assert!(new.iter().any(|line| line.contains("src/lib.rs:4:5: error [E0308]")), "{lines:#?}");
+    assert!(new.iter().all(|line| !line.contains("unused import")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.contains("src/lib.rs:1:5: warning")), "{lines:#?}");
+    assert_eq!(told(&mut daemon), [""; 0]);
+
+    // Fixed, and shifted by another edit: nothing is new.
+    document.edit(&mut server, &mut daemon, 3..4, "    8\n");
+    document.edit(&mut server, &mut daemon, 0..0, "//! Small.\n//!\n//! Smaller.\n\n");
+    server.forward_until(&daemon, "the shifted check", &uri, |all, version| {
+        version == Some(4) && has(all, "unused import") && !has(all, "mismatched types")
+    });
+    settle(&mut daemon);
+    let lines = told(&mut daemon);
+    assert_eq!(lines, [""; 0]);
+
+    // Broken again, on a line that was shifted.
+    document.edit(&mut server, &mut daemon, 7..8, "    \"eight\"\n");
+    server.forward_until(&daemon, "the second mismatch", &uri, |all, version| {
+        version == Some(5) && has(all, "mismatched types")
+    });
+    settle(&mut daemon);
+    let lines = told(&mut daemon);
+    assert!(lines.iter().any(|line| line.contains("src/lib.rs:8:5: error [E0308]")), "{lines:#?}");
+    assert!(lines.iter().all(|line| !line.contains("unused import")), "{lines:#?}");
+}
+
+/// What `ruff` finds in a file on disk, in the words of the Language Server Protocol.
+fn ruff(file: &Path) -> Vec<Value> {
+    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/ruff/bin/ruff");
+    let program = if installed.exists() { installed } else { PathBuf::from("ruff") };
+    let output = Command::new(program)
+        .args(["check", "--isolated", "--no-cache", "--select", "F", "--output-format", "json"])
+        .arg(file)
+        .output()
+        .expect("ruff is installed (tests/run)");
+    let found: Vec<Value> = serde_json::from_slice(&output.stdout).expect("ruff prints JSON");
+    let position = |place: &Value| {
+        let number = |name: &str| place[name].as_u64().expect("a number") - 1;
+        json!({"line": number("row"), "character": number("column")})
+    };
+    let found = found.iter().map(|one| {
+        json!({
+            "range": {"start": position(&one["location"]), "end": position(&one["end_location"])},
+            "severity": 2, "code": one["code"], "source": "ruff", "message": one["message"],
+        })
+    });
+    found.collect()
+}
+
+/// A linter knows neither versions nor documents: an agent that writes to disk runs it after its
+/// edits. Where lines went is read from the file before and after.
+#[test]
+#[ignore = "needs ruff, which tests/run installs"]
+fn a_linter_of_files_on_disk() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().canonicalize().expect("its real path");
+    let file = root.join("small.py");
+    let mut daemon = daemon_at(&root);
+    let publish = |daemon: &mut Daemon| {
+        let params = json!({"uri": file, "checker": "ruff", "diagnostics": ruff(&file)});
+        answer(daemon, "diagnostic/publish", &params);
+    };
+    let edit = |daemon: &mut Daemon, text: &str| {
+        answer(daemon, "edit/begin", &json!({"session": "s", "uris": [file]}));
+        fs::write(&file, text).expect("the file can be written");
+        let uris = json!([{"uri": file}]);
+        answer(daemon, "edit/end", &json!({"session": "s", "uris": uris, "ok": true}));
+        publish(daemon);
+        settle(daemon);
+        told(daemon)
+    };
+    fs::write(&file, "import os\n\n\ndef f():\n    return 1\n").expect("a file");
+    publish(&mut daemon);
+
+    // Shifted, and broken in one place.
+    let lines = edit(&mut daemon, "\n# One.\n# Two.\nimport os\n\n\ndef f():\n    return y\n");
+    assert_eq!(lines.len(), 4, "{lines:#?}");
+    assert!(lines[1].starts_with("- small.py:8:12: warning [F821] (ruff)"), "{lines:#?}");
+    assert!(lines[3].starts_with("- small.py:4:8: warning [F401] (ruff)"), "{lines:#?}");
+
+    // The same mistake once more, above the one that is known: the one that was added is told.
+    let lines = edit(&mut daemon, "import os\n\nprint(y)\n\n\ndef f():\n    return y\n");
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(lines[1].starts_with("- small.py:3:7: warning [F821] (ruff)"), "{lines:#?}");
+
+    // Fixed: silence; and broken anew.
+    assert_eq!(edit(&mut daemon, "def f():\n    return 1\n"), [""; 0]);
+    let lines = edit(&mut daemon, "def f():\n    return y\n");
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(lines[1].starts_with("- small.py:2:12: warning [F821] (ruff)"), "{lines:#?}");
+}
+
+/// A file that the agent reaches through a link, and the server by its real path, is one file, told
+/// of as the agent spells it; one whose link leaves the root is not listed.
+#[test]
+fn a_linked_file_is_the_file_that_it_leads_to() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().canonicalize().expect("its real path");
+    for path in ["work/real", "elsewhere"] {
+        fs::create_dir_all(root.join(path)).expect("a directory");
+        fs::write(root.join(path).join("a.py"), "a\nb\n").expect("a file");
+    }
+    let work = root.join("work");
+    symlink("real", work.join("link")).expect("a link");
+    symlink("../elsewhere", work.join("out")).expect("a link");
+    let (real, linked, outside) =
+        (work.join("real/a.py"), work.join("link/a.py"), work.join("out/a.py"));
+    let mut daemon = daemon_at(&work);
+    let publish = |daemon: &mut Daemon, file: &Path, messages: &[(&str, usize)]| {
+        let problem = |(message, line): &(&str, usize)| {
+            let at = json!({"line": line, "character": 0});
+            json!({"range": {"start": at, "end": at}, "severity": 1, "message": message})
+        };
+        let found: Vec<_> = messages.iter().map(problem).collect();
+        let params = json!({"uri": file, "checker": "c", "diagnostics": found});
+        answer(daemon, "diagnostic/publish", &params);
+    };
+    publish(&mut daemon, &real, &[("old", 1)]);
+    let edit = |daemon: &mut Daemon, file: &Path, text: &str| {
+        answer(daemon, "edit/begin", &json!({"session": "s", "uris": [file]}));
+        fs::write(file, text).expect("the file can be written");
+        let uris = json!([{"uri": file}]);
+        answer(daemon, "edit/end", &json!({"session": "s", "uris": uris, "ok": true}));
+    };
+    edit(&mut daemon, &linked, "new\na\nb\n");
+    edit(&mut daemon, &outside, "new\n");
+    publish(&mut daemon, &real, &[("old", 2), ("new", 0)]);
+    publish(&mut daemon, &root.join("elsewhere/a.py"), &[("outside", 0)]);
+    publish(&mut daemon, &outside, &[("outside", 0)]);
+    let lines = told(&mut daemon);
+    assert_eq!(lines.len(), 4, "{lines:#?}");
+    assert_eq!(lines[1], "- link/a.py:1:1: error: new");
+    assert_eq!(lines[3], "- link/a.py:3:1: error: old");
+
+    // Known now under both names, and where its lines went.
+    edit(&mut daemon, &real, "# x\nnew\na\nb\n");
+    publish(&mut daemon, &linked, &[("old", 3), ("new", 1), ("new", 3)]);
+    let lines = told(&mut daemon);
+    assert_eq!(lines[1..], ["- link/a.py:4:1: error: new"]);
+}
+
+/// A file that an edit removes loses its results.
+#[test]
+fn an_edit_that_deletes_leaves_nothing_to_tell() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().canonicalize().expect("its real path");
+    let file = root.join("a.py");
+    fs::write(&file, "x\n").expect("a file");
+    let mut daemon = daemon_at(&root);
+    let found = json!([{"message": "wrong", "severity": 1}]);
+    let publish = json!({"uri": file, "checker": "c", "diagnostics": found});
+    answer(&mut daemon, "diagnostic/publish", &publish);
+    answer(&mut daemon, "edit/begin", &json!({"session": "s", "uris": [file]}));
+    fs::remove_file(&file).expect("it is there");
+    let end = json!({"session": "s", "uris": [{"uri": file}], "ok": true});
+    answer(&mut daemon, "edit/end", &end);
+    answer(&mut daemon, "diagnostic/publish", &publish);
+    assert_eq!(told(&mut daemon), [""; 0]);
+    let state = answer(&mut daemon, "session/state", &json!({"session": "s"}));
+    assert_eq!(state["diagnostics"], json!([]));
+}
