@@ -79,6 +79,9 @@ pub enum Reading {
     Lines(u64, u64),
     /// Its size, and the number of its pages.
     Attachment,
+    /// Not at all: whether what the client itself gave of it may be shown. It may be an address that
+    /// is no path.
+    Given,
 }
 
 /// What stands in a file.
@@ -111,13 +114,15 @@ pub enum Found {
         /// The content's fingerprint.
         fingerprint: String,
     },
+    /// What the client gave of it may be shown.
+    Showable,
     /// There is nothing.
     Missing,
     /// It is there, but is not read.
     Unread {
         /// The real path of the file.
         real: String,
-        /// Why: too large, binary, a device, outside the root…
+        /// Why: too large, binary, a device, a secret, outside the root…
         reason: String,
     },
 }

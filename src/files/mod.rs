@@ -8,4 +8,5 @@ mod read;
 pub mod secrecy;
 pub mod text;
 
-pub use read::{DEADLINE, look_at};
+pub use read::{DEADLINE, look_at, secrecy_of};
+pub use secrecy::Secrecy;

@@ -77,6 +77,8 @@ pub fn opening(params: SessionOpenParams) -> Result<Parsed> {
         host,
         records,
         trusted: params.trusted,
+        deny: params.deny,
+        own: params.own,
     };
     Ok(Parsed { opening, unreadable, skipped })
 }

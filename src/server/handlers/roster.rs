@@ -1,5 +1,7 @@
 //! Who may speak, who would, and what was told.
 
+use std::sync::Arc;
+
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::history::{HistoryParams, HistoryResult};
 use reminderd_protocol::roster::{ExplainResult, RosterRemoveResult};
@@ -37,11 +39,11 @@ pub fn explain(call: &Call<'_>) -> Outcome {
         let slot = call.daemon.slot(&scope.session, call.at)?;
         let session = slot.lock();
         let wanted = session.wanted(call.at, &path).map_err(|refusal| convert::error(&refusal))?;
-        let root = session.root().map(str::to_owned);
+        let secrecy = Arc::new(files::secrecy_of(&session));
         drop(session);
-        Ok((slot, path, wanted, root))
+        Ok((slot, path, wanted, secrecy))
     });
-    let (slot, path, wanted, root) = match read {
+    let (slot, path, wanted, secrecy) = match read {
         Ok(read) => read,
         Err(error) => return Outcome::Now(Err(error)),
     };
@@ -54,7 +56,7 @@ pub fn explain(call: &Call<'_>) -> Outcome {
     if wanted.is_empty() {
         return Outcome::Now(explained(&Findings::new()));
     }
-    let findings = files::look_at(wanted, root.as_deref(), files::DEADLINE);
+    let findings = files::look_at(wanted, &secrecy, files::DEADLINE);
     Outcome::Later(Box::pin(async move { explained(&findings.await) }))
 }
 

@@ -56,13 +56,13 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
         }
         Staged::Asking { wait, asks, wanted } => (wait, asks, wanted),
     };
-    let root = session.root().map(str::to_owned);
+    let secrecy = Arc::new(files::secrecy_of(&session));
     drop(session);
     let daemon = Arc::clone(call.daemon);
     let connection = Arc::clone(call.connection);
     let prepared = Prepared { slot, path, wait, finished: false };
     let answers = ask(connection.peer(), &scope, asks, deadline.min(GENERATORS_DEADLINE));
-    let findings = files::look_at(wanted, root.as_deref(), deadline);
+    let findings = files::look_at(wanted, &secrecy, deadline);
     Ok(Outcome::Later(Box::pin(async move {
         let (answers, findings) = join(answers, findings).await;
         prepared.finish(&daemon, &connection, &answers, &findings, auto_commit)
