@@ -169,6 +169,10 @@ pub struct Opening {
     pub records: Option<Vec<Record>>,
     /// Whether the workspace's own text may be used.
     pub trusted: Option<bool>,
+    /// Globs of files whose content is never shown, in order.
+    pub deny: Vec<String>,
+    /// The session's bookkeeping directories, which are never watched.
+    pub own: Vec<String>,
 }
 
 /// How a turn ended.

@@ -98,6 +98,8 @@ pub struct Session {
     opened: bool,
     profile: Profile,
     trusted: bool,
+    deny: Vec<String>,
+    own: Vec<String>,
     host: HostReport,
     facts: SessionFacts,
     fifo: Fifo,
@@ -151,6 +153,8 @@ impl Session {
             opened: false,
             profile: Profile::default(),
             trusted: false,
+            deny: Vec::new(),
+            own: Vec::new(),
             host: HostReport::default(),
             facts: SessionFacts::default(),
             fifo: Fifo::default(),
@@ -224,6 +228,16 @@ impl Session {
     /// Whether the workspace's own text may be used.
     pub fn is_trusted(&self) -> bool {
         self.trusted
+    }
+
+    /// Globs of files whose content is never shown, as `.gitignore` has them, in order.
+    pub fn deny(&self) -> &[String] {
+        &self.deny
+    }
+
+    /// Its bookkeeping directories, which are never watched.
+    pub fn own(&self) -> &[String] {
+        &self.own
     }
 
     /// What its host does.

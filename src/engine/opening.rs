@@ -72,6 +72,9 @@ impl Session {
             self.root.clone_from(&opening.root);
         }
         self.trusted = opening.trusted.unwrap_or(self.trusted);
+        // What one client denied stays denied when another opens the session.
+        add_new(&mut self.deny, &opening.deny);
+        add_new(&mut self.own, &opening.own);
         self.host.merge(&opening.host);
         self.for_agents = agents;
         self.for_capped_agents = capped;
@@ -108,6 +111,8 @@ impl Session {
         forked.root = worktree.as_ref().map(|it| it.directory.clone()).or(self.root.clone());
         forked.profile = self.profile;
         forked.trusted = self.trusted;
+        forked.deny.clone_from(&self.deny);
+        forked.own.clone_from(&self.own);
         forked.host = self.host.clone();
         forked.for_agents.clone_from(&self.for_agents);
         forked.for_capped_agents.clone_from(&self.for_capped_agents);
@@ -254,5 +259,13 @@ impl Session {
         let last = entries
             .find(|entry| matches!(entry.kind.as_str(), "plan-mode" | "mode-constraints"))?;
         (last.kind == "plan-mode").then(|| last.marks.first().cloned()).flatten()
+    }
+}
+
+fn add_new(known: &mut Vec<String>, given: &[String]) {
+    for text in given {
+        if !known.contains(text) {
+            known.push(text.clone());
+        }
     }
 }

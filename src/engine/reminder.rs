@@ -86,6 +86,9 @@ pub enum Reading {
     Edits(DiffLimits),
     /// What checkers found after the scope's edits; of no one file, and never looked for.
     Diagnostics,
+    /// Not at all: whether what the client itself gave of it may be shown. It may be an address that
+    /// is no path.
+    Given,
 }
 
 /// What stands in a file.
@@ -122,13 +125,15 @@ pub enum Found {
     Edits(Vec<Edited>),
     /// What checkers found after the scope's edits.
     Diagnosis(Diagnosis),
+    /// What the client gave of it may be shown.
+    Showable,
     /// There is nothing.
     Missing,
     /// It is there, but is not read.
     Unread {
         /// The real path of the file.
         real: String,
-        /// Why: too large, binary, a device, outside the root…
+        /// Why: too large, binary, a device, a secret, outside the root…
         reason: String,
     },
 }

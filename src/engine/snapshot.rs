@@ -26,6 +26,10 @@ pub struct Snapshot {
     opened: bool,
     profile: Profile,
     trusted: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    deny: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    own: Vec<String>,
     host: HostReport,
     facts: SessionFacts,
     /// What reminders put into the FIFO. What clients enqueued does not outlive the process.
@@ -81,6 +85,8 @@ impl Session {
             opened: self.opened,
             profile: self.profile,
             trusted: self.trusted,
+            deny: self.deny.clone(),
+            own: self.own.clone(),
             host: self.host.clone(),
             facts: self.facts.clone(),
             fifo: pushed.cloned().collect(),
@@ -116,6 +122,8 @@ impl Snapshot {
         session.opened = self.opened;
         session.profile = self.profile;
         session.trusted = self.trusted;
+        session.deny = self.deny;
+        session.own = self.own;
         session.host = self.host;
         session.facts = self.facts;
         session.fifo = fifo;

@@ -172,8 +172,7 @@ pub fn unified<'a>(old: &'a str, new: &'a str, deadline: Instant) -> Option<Hunk
     let (old_lines, new_lines) = (lines(old), lines(new));
     let after = after.count();
     let operations = operations(&old_lines, &new_lines, before.len(), after, deadline);
-    let above =
-        old.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() - before.len();
+    let above = memchr::memchr_iter(b'\n', &old.as_bytes()[..start]).count() - before.len();
     let hunks = group_diff_ops(operations, CONTEXT_LINES).into_iter().map(|operations| {
         let first = operations
             .first()
@@ -414,6 +413,12 @@ mod tests {
         Instant::now() + Duration::from_secs(60)
     }
 
+    /// A line for each number.
+    fn numbers(first: u32, last: u32) -> String {
+        let lines: Vec<_> = (first..=last).map(|number| number.to_string()).collect();
+        lines.join("\n") + "\n"
+    }
+
     fn whole(old: &str, new: &str) -> String {
         unified(old, new, soon()).expect("there is time").to_string()
     }
@@ -491,7 +496,7 @@ mod tests {
 
     #[test]
     fn a_change_is_told_with_its_lines_around() {
-        let old: String = (1..=20).map(|number| format!("{number}\n")).collect();
+        let old = numbers(1, 20);
         let new = old.replace("10\n", "ten\n").replace("\n20\n", "\n20");
         let diff = "@@ -7,7 +7,7 @@\n 7\n 8\n 9\n-10\n+ten\n 11\n 12\n 13\n\
                     @@ -17,4 +17,4 @@\n 17\n 18\n 19\n-20\n+20\n\\ No newline at end of file\n";
@@ -563,7 +568,7 @@ mod tests {
 
     #[test]
     fn a_cut_says_how_many_lines_it_left_out() {
-        let old: String = (0..100).map(|number| format!("{number}\n")).collect();
+        let old = numbers(0, 99);
         let limits = Limits::default();
         let [(text, omitted)] = &told(&[("", &old)], &limits)[..] else { panic!("one for one") };
         assert!(text.starts_with("@@ -0,0 +1,40 @@\n+0\n"), "{text}");
@@ -574,7 +579,7 @@ mod tests {
     /// Forty files that change wholly and one with one line: everybody is told something.
     #[test]
     fn small_diffs_are_whole_and_large_ones_share_what_is_left() {
-        let large: String = (0..100).map(|number| format!("{number}\n")).collect();
+        let large = numbers(0, 99);
         let mut files = vec![("", large.as_str()); 40];
         files.push(("a\n", "b\n"));
         let told = told(&files, &Limits::default());

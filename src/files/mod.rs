@@ -24,4 +24,5 @@ pub use desk::{Bounds, CONTENTS_MAX, Count, Desk, Files, Options, Seen};
 pub use hints::Changes;
 pub use looked::{Looked, is_gone, look_at_edited};
 pub use read::{DEADLINE, look_at};
+pub use secrecy::Secrecy;
 pub use watch::Health;

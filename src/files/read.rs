@@ -1,21 +1,25 @@
 //! Looking at what reminders asked for: text, directories, sizes. Only regular files are opened,
 //! without blocking, and never more of them than is wanted.
 
-use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use percent_encoding::percent_decode_str;
+use rustix::fs::OFlags;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 use crate::engine::{Findings, Found, Reading, Wanted};
 
 use super::identity;
+use super::secrecy::Secrecy;
+use super::text::{Decoded, decode, decode_start, escaped, is_utf_16};
 
 /// How long looking may take unless the client says otherwise.
 pub const DEADLINE: Duration = Duration::from_secs(2);
@@ -36,20 +40,21 @@ const ATTACHMENT_BYTES_MAX: u64 = 64 << 20;
 /// a small file can unpack to more than there is memory.
 const UNPACKED_BYTES_MAX: usize = 16 << 20;
 
-/// Looks at files on threads of their own. What is not there when the time is up is left out.
+/// Looks at files on threads of their own. What is not there when the time is up is left out, and so
+/// is the content of what may not be shown: it is named, with the reason.
 pub fn look_at(
     wanted: Vec<Wanted>,
-    root: Option<&str>,
+    secrecy: &Arc<Secrecy>,
     deadline: Duration,
 ) -> impl Future<Output = Findings> + Send + use<> {
     let until = Instant::now() + deadline;
-    let root = root.map(str::to_owned);
+    let secrecy = Arc::clone(secrecy);
     let looks = wanted.into_iter().map(move |wanted| {
-        let root = root.clone();
+        let secrecy = Arc::clone(&secrecy);
         async move {
             let place = timeout_at(until, LOOKS.acquire()).await.ok()?.ok()?;
             let look = tokio::task::spawn_blocking(move || {
-                let found = look(&wanted, root.as_deref().map(Path::new));
+                let found = look(&wanted, &secrecy);
                 drop(place);
                 (wanted, found)
             });
@@ -60,7 +65,10 @@ pub fn look_at(
     async move { looks.await.into_iter().flatten().collect() }
 }
 
-fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
+fn look(wanted: &Wanted, secrecy: &Secrecy) -> Found {
+    if wanted.reading == Reading::Given {
+        return given(&wanted.path, secrecy);
+    }
     if !identity::is_path(&wanted.path) {
         return Found::Missing;
     }
@@ -70,15 +78,16 @@ fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return missing(path, wanted),
         Err(error) => return unread(path, error.to_string()),
     };
-    // The root may itself be spelled through a link.
-    let leaves = |spelled: &Path| {
-        let root = fs::canonicalize(spelled).unwrap_or_else(|_| spelled.to_owned());
-        (path.starts_with(spelled) || path.starts_with(&root)) && !real.starts_with(&root)
-    };
-    if root.is_some_and(leaves) {
-        return unread(&real, "it is a link that leaves the root");
-    }
     let found = fs::metadata(&real).and_then(|metadata| {
+        let verdict = secrecy.judge(path, &real);
+        // Names in a directory, sizes and numbers of pages are no content.
+        let verdict = match wanted.reading {
+            Reading::Mention | Reading::Lines(..) if metadata.is_file() => verdict,
+            _ => verdict.though_ignored(),
+        };
+        if let Some(reason) = verdict.reason() {
+            return Ok(unread(&real, reason.to_string()));
+        }
         if metadata.is_dir() {
             return match wanted.reading {
                 Reading::Mention | Reading::Lines(..) => listing(&real),
@@ -98,11 +107,28 @@ fn look(wanted: &Wanted, root: Option<&Path>) -> Found {
             Reading::Mention => text(&real, MENTION_BYTES_MAX),
             Reading::Lines(start, end) => lines(&real, start, end),
             Reading::Attachment => attachment(&real, metadata.len()),
+            Reading::Given => Ok(Found::Showable),
             // What is not one file is worked out elsewhere, and never looked for.
             Reading::Edits(_) | Reading::Diagnostics => Ok(Found::Missing),
         }
     });
     found.unwrap_or_else(|error| unread(&real, error.to_string()))
+}
+
+/// Whether what the client gave of a file, or of another address, may be shown.
+fn given(target: &str, secrecy: &Secrecy) -> Found {
+    let shown: PathBuf = if identity::is_path(target) {
+        target.into()
+    } else {
+        // Of an address without a path here, its name counts all the same.
+        let (_, rest) = target.split_once(':').unwrap_or(("", target));
+        Path::new("/").join(&*percent_decode_str(rest).decode_utf8_lossy())
+    };
+    let real = fs::canonicalize(&shown).unwrap_or_else(|_| shown.clone());
+    match secrecy.judge(&shown, &real).on_given().reason() {
+        Some(reason) => unread(&real, reason.to_string()),
+        None => Found::Showable,
+    }
 }
 
 /// Nothing is there. What is gone from a linked directory is gone from the real one: instructions
@@ -122,10 +148,12 @@ fn unread(real: &Path, reason: impl Into<String>) -> Found {
     Found::Unread { real: real.to_string_lossy().into_owned(), reason: reason.into() }
 }
 
-/// Opens a file without waiting, whatever stands in its place by now.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    let nonblocking = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or_default();
-    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
+/// Opens a file by its real path without waiting, whatever stands in its place by now: a link that was
+/// put there since was not judged.
+pub(super) fn open(real: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(real)?;
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
@@ -139,24 +167,11 @@ fn text(real: &Path, most: u64) -> io::Result<Found> {
     let file = open(real)?;
     let size = file.metadata()?.len();
     file.take(most).read_to_end(&mut bytes)?;
-    let mut is_cut = size > most;
-    if bytes.contains(&0) {
+    let is_cut = size > most;
+    let decoded = if is_cut { decode_start(&bytes) } else { decode(&bytes) };
+    let Decoded::Text(text) = decoded else {
         return Ok(unread(real, format!("it is binary, {size} bytes")));
-    }
-    let text = match String::from_utf8(bytes) {
-        Ok(text) => text,
-        Err(error) => {
-            let valid = error.utf8_error().valid_up_to();
-            let bytes = error.into_bytes();
-            // Up to three bytes of a character may be missing behind a cut, not before it.
-            if !is_cut || bytes.len() - valid > 3 {
-                return Ok(unread(real, format!("it is not UTF-8 text, {size} bytes")));
-            }
-            is_cut = true;
-            String::from_utf8_lossy(&bytes[..valid]).into_owned()
-        }
     };
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
     let real = real.to_string_lossy().into_owned();
     Ok(Found::Text { real, text, cut_from: is_cut.then_some(size) })
 }
@@ -164,6 +179,19 @@ fn text(real: &Path, most: u64) -> io::Result<Found> {
 /// Lines of a text file, and no more of it than is shown at most.
 fn lines(real: &Path, start: u64, end: u64) -> io::Result<Found> {
     let mut reader = BufReader::new(open(real)?.take(LINES_BYTES_MAX));
+    if is_utf_16(reader.fill_buf()?) {
+        // Its lines are found in its characters only.
+        let mut bytes = Vec::new();
+        reader.read_to_end(&mut bytes)?;
+        return match decode_start(&bytes) {
+            Decoded::Text(text) => lines_of(real, text.as_bytes(), start, end),
+            Decoded::Binary => Ok(unread(real, "it is binary")),
+        };
+    }
+    lines_of(real, reader, start, end)
+}
+
+fn lines_of(real: &Path, mut reader: impl BufRead, start: u64, end: u64) -> io::Result<Found> {
     let (mut text, mut line) = (Vec::new(), Vec::new());
     let mut number = 0;
     let mut size = 0;
@@ -181,13 +209,13 @@ fn lines(real: &Path, start: u64, end: u64) -> io::Result<Found> {
         line.clear();
     }
     let is_cut = size > text.len() as u64;
-    match String::from_utf8(text) {
-        Ok(text) => Ok(Found::Text {
+    match decode(&text) {
+        Decoded::Text(text) => Ok(Found::Text {
             real: real.to_string_lossy().into_owned(),
             text: text.strip_suffix('\n').unwrap_or(&text).to_owned(),
             cut_from: is_cut.then_some(size),
         }),
-        Err(_) => Ok(unread(real, "it is not UTF-8 text")),
+        Decoded::Binary => Ok(unread(real, "it is binary")),
     }
 }
 
@@ -196,7 +224,7 @@ fn listing(real: &Path) -> io::Result<Found> {
     let mut names = Vec::new();
     for entry in fs::read_dir(real)? {
         let entry = entry?;
-        let mut name = shown_name(&entry.file_name());
+        let mut name = escaped(entry.file_name().as_bytes()).into_owned();
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             name.push('/');
         }
@@ -206,16 +234,6 @@ fn listing(real: &Path) -> io::Result<Found> {
     let more = names.len().saturating_sub(LISTING_NAMES_MAX) as u64;
     names.truncate(LISTING_NAMES_MAX);
     Ok(Found::Listing { real: real.to_string_lossy().into_owned(), names, more })
-}
-
-/// A name as text; bytes that are not UTF-8 visibly escaped.
-fn shown_name(name: &OsStr) -> String {
-    let mut shown = String::with_capacity(name.len());
-    for chunk in name.as_bytes().utf8_chunks() {
-        shown.push_str(chunk.valid());
-        shown.extend(chunk.invalid().iter().map(|byte| format!("\\x{byte:02x}")));
-    }
-    shown
 }
 
 /// The size and, of a PDF, the pages.

@@ -44,15 +44,16 @@ impl Reminder for Mentions {
     }
 }
 
-/// The file that has to be looked at: one that the client gave no content for.
+/// The file that has to be looked at: what the client gave of one is not read, but may be a secret.
 fn wanted(mention: &Mention) -> Option<Wanted> {
+    let is_given = mention.content.is_some();
     let looks = mention.kind == MentionKind::File
-        && mention.content.is_none()
         && mention.rejected.is_none()
-        && identity::is_path(&mention.target);
+        && (is_given || identity::is_path(&mention.target));
     looks.then(|| Wanted {
         path: mention.target.clone(),
         reading: match mention.range {
+            _ if is_given => Reading::Given,
             Some((start, end)) => Reading::Lines(start, end),
             None if is_pdf(&mention.target) => Reading::Attachment,
             None => Reading::Mention,
@@ -84,14 +85,15 @@ fn said(mention: &Mention, name: &str, view: &View<'_>) -> (String, String) {
         );
         return (body, view.fingerprint(&format!("rejected\n{reason}")));
     }
-    if let Some(content) = &mention.content {
+    let found = wanted(mention).map(|wanted| &view.findings[&wanted]);
+    if let (Some(content), None | Some(Found::Showable)) = (&mention.content, found) {
         return content_of(kind, name, content, None, view);
     }
-    let Some(wanted) = wanted(mention) else {
+    let Some(found) = found else {
         let body = format!("The person mentioned {kind} {name}.");
         return (body, view.fingerprint("named"));
     };
-    match &view.findings[&wanted] {
+    match found {
         Found::Text { text, cut_from, .. } => content_of(kind, name, text, *cut_from, view),
         Found::Listing { names, more, .. } => {
             let mut listing: Vec<_> = names.iter().map(|name| one_line(name)).collect();
@@ -105,13 +107,14 @@ fn said(mention: &Mention, name: &str, view: &View<'_>) -> (String, String) {
             (body, fingerprint.clone())
         }
         // Nothing is there, or nothing that a mention asks for.
-        Found::Missing | Found::Edits(_) | Found::Diagnosis(_) => {
+        Found::Showable | Found::Missing | Found::Edits(_) | Found::Diagnosis(_) => {
             let body = format!("The person mentioned {kind} {name}, which is not there.");
             (body, view.fingerprint("missing"))
         }
         Found::Unread { reason, .. } => {
+            let what = if mention.content.is_some() { "is not shown" } else { "was not read" };
             let body = format!(
-                "The person mentioned {kind} {name}, which was not read: {}.",
+                "The person mentioned {kind} {name}, which {what}: {}.",
                 short_name(reason, 300)
             );
             (body, view.fingerprint(&format!("unread\n{reason}")))

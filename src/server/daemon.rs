@@ -214,7 +214,7 @@ impl Daemon {
             Kept::new(made, Arc::clone(&self.store), lease.clone(), replayed + appended.bytes);
         let slot = Arc::new(Slot {
             session: Mutex::new(kept),
-            files: SessionFiles::new(&self.files, &name),
+            files: SessionFiles::new(&self.files, &name, self.store.directory()),
             tag: tag(&name),
             last_active: AtomicU64::new(at),
         });

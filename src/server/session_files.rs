@@ -27,6 +27,8 @@ pub struct SessionFiles {
     lane: Arc<Lane>,
     snapshots: Coalesced<(ScopePath, String), Snapshot>,
     rules: Mutex<Rules>,
+    /// Where the daemon keeps its own state, which is never watched.
+    state: Option<PathBuf>,
 }
 
 /// What decides of a session's files what may be shown and kept.
@@ -74,9 +76,10 @@ impl Snapshot {
 
 impl SessionFiles {
     /// The files of a session that was just made. Looks at no disk.
-    pub fn new(files: &Arc<Files>, session: &str) -> Self {
+    pub fn new(files: &Arc<Files>, session: &str, state: Option<PathBuf>) -> Self {
         let secrecy = Arc::new(Secrecy::new(None, &secrecy::Options::default()));
         Self {
+            state,
             desk: files.open(session, secrecy, Bounds::default()),
             lane: Arc::default(),
             snapshots: Coalesced::default(),
@@ -84,27 +87,9 @@ impl SessionFiles {
         }
     }
 
-    /// A client says what is never shown, and what is its own bookkeeping. What another one said
-    /// before holds too.
-    pub fn restrict(&self, session: &Session, deny: &[String], own: &[String]) {
-        let mut rules = self.rules.lock().clone();
-        for glob in deny.iter().filter(|glob| !glob.trim().is_empty()) {
-            if !rules.deny.contains(glob) {
-                rules.deny.push(glob.clone());
-            }
-        }
-        for directory in own {
-            if !rules.own.contains(directory) {
-                rules.own.push(directory.clone());
-            }
-        }
-        self.follow(session, rules);
-    }
-
     /// What may be shown, as the session stands.
     pub fn secrecy(&self, session: &Session) -> Arc<Secrecy> {
-        let rules = self.rules.lock().clone();
-        self.follow(session, rules);
+        self.follow(session);
         self.desk.secrecy()
     }
 
@@ -118,14 +103,20 @@ impl SessionFiles {
         self.desk.spellings(real)
     }
 
-    fn follow(&self, session: &Session, mut rules: Rules) {
-        rules.root = session.root().map(PathBuf::from);
+    /// Takes over what the session says of its files, where it is something else than before.
+    fn follow(&self, session: &Session) {
         let root = session.scopes().next();
         let member = root.and_then(|root| root.roster.iter().find(|it| it.id() == "edited-files"));
         // What could not be read was refused when it was set.
-        rules.settings = member
+        let settings = member
             .and_then(|member| EditedFilesSettings::of(&member.definition).ok())
             .unwrap_or_default();
+        let rules = Rules {
+            root: session.root().map(PathBuf::from),
+            deny: session.deny().to_vec(),
+            own: session.own().to_vec(),
+            settings,
+        };
         let mut known = self.rules.lock();
         if *known == rules {
             return;
@@ -136,7 +127,7 @@ impl SessionFiles {
             generated: settings.generated.clone(),
             deny: deny.clone(),
             own: own.clone(),
-            ..secrecy::Options::default()
+            state: self.state.iter().cloned().collect(),
         };
         self.desk.set_secrecy(Arc::new(Secrecy::new(root.as_deref(), &options)));
         let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
@@ -256,9 +247,7 @@ impl SessionFiles {
                 _ => read.push(wanted),
             }
         }
-        let root = self.rules.lock().root.clone();
-        let root = root.as_ref().and_then(|root| root.to_str());
-        let read = files::look_at(read, root, deadline);
+        let read = files::look_at(read, secrecy, deadline);
         let until = tokio::time::Instant::now() + deadline;
         async move {
             let mut findings: BTreeMap<_, _> = read.await;

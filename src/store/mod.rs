@@ -14,6 +14,7 @@ mod ticket;
 mod unusable;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub use lease::{Holder, Lease, Lost};
@@ -87,6 +88,11 @@ pub struct Appended {
 pub trait Store: fmt::Debug + Send + Sync {
     /// Whether what it keeps outlives the process.
     fn outlives_process(&self) -> bool;
+
+    /// The directory that it writes to, where it does: nobody else is to look into it.
+    fn directory(&self) -> Option<PathBuf> {
+        None
+    }
 
     /// Reads what is stored of a session that no other daemon owns.
     fn load(&self, session: &str) -> Result<Loaded, StoreError>;

@@ -72,6 +72,7 @@ impl Default for Options {
 /// Keeps sessions in a file.
 #[derive(Debug)]
 pub struct SqliteStore {
+    directory: PathBuf,
     shared: Arc<Shared>,
     reader: Mutex<Connection>,
     daemons: Daemons,
@@ -160,7 +161,13 @@ impl SqliteStore {
             .name("store".to_owned())
             .spawn(move || writing.run())
             .map_err(|error| unusable("", &error))?;
-        Ok(Self { shared, reader: Mutex::new(reader), daemons, writer: Mutex::new(Some(thread)) })
+        Ok(Self {
+            directory: directory.to_owned(),
+            shared,
+            reader: Mutex::new(reader),
+            daemons,
+            writer: Mutex::new(Some(thread)),
+        })
     }
 
     fn push(&self, job: Job, bytes: usize, is_urgent: bool) {
@@ -183,6 +190,10 @@ impl SqliteStore {
 impl Store for SqliteStore {
     fn outlives_process(&self) -> bool {
         true
+    }
+
+    fn directory(&self) -> Option<PathBuf> {
+        Some(self.directory.clone())
     }
 
     fn load(&self, session: &str) -> Result<Loaded, StoreError> {

@@ -464,7 +464,7 @@ fn instructions_of_just_the_cap_are_told_whole() {
 fn binary_instructions_are_named() {
     let mut project = Project::new();
     project.write("d/AGENTS.md", b"RULE\0\x01");
-    project.write("e/AGENTS.md", b"RULE \xff\xfe caf\xe9");
+    project.write("e/AGENTS.md", b"RULE \x1b\xff\xfe caf\xe9");
     project.read("d/x");
     project.read("e/x");
     let told = project.told();
@@ -999,16 +999,144 @@ fn a_mentioned_pipe_or_device_never_blocks() {
     assert!(told.mentions().iter().all(|body| body.contains("not read")));
 }
 
+/// §5: what is not UTF-8 is told by its byte-order mark or as Windows-1252, else named.
 #[test]
-fn what_is_not_utf_8_is_named_with_its_size() {
+fn what_is_not_utf_8_is_decoded_or_named_with_its_size() {
     let mut project = Project::new();
-    project.write("latin", b"caf\xe9 SECRET\n");
+    let units =
+        |text: &str| -> Vec<u8> { text.encode_utf16().flat_map(u16::to_le_bytes).collect() };
+    project.write("latin", b"caf\xe9\r\n\x80\r\n");
+    project.write("wide", units("\u{feff}uno\r\nd\u{f3}s\r\ntres\r\n"));
     project.write("binary", b"SECRET\0\0");
-    project.mention("latin");
-    project.mention("binary");
+    project.write("noise", b"SECRET\x01\xff");
+    for name in ["latin", "wide", "binary", "noise"] {
+        project.mention(name);
+    }
+    let target = project.at("wide");
+    let range = json!({"start": 2, "end": 2});
+    project.event("mention/add", json!({"kind": "file", "target": target, "range": range}));
     let told = project.told();
-    assert_each(&told.mentions(), &["12 bytes", "8 bytes"]);
+    let words = ["café\n€\n", "uno\ndós\ntres\n", "8 bytes", "8 bytes", "\ndós"];
+    assert_each(&told.mentions(), &words);
     assert!(told.mentions().iter().all(|body| !body.contains("SECRET")));
+    assert!(!told.mentions()[4].contains("tres"));
+}
+
+// Secrecy
+
+/// A git repository at the root, made by git itself.
+fn git(project: &Project, arguments: &[&str]) {
+    let output = Command::new("git").args(arguments).current_dir(&project.root).output();
+    let output = output.expect("git is installed");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+}
+
+/// §5: secrets are named only, also through a link, in lines, and where the client gave the content.
+#[test]
+fn a_mentioned_secret_is_named() {
+    let mut project = Project::new();
+    project.write(".env", "CANARY");
+    project.write("deploy/Server.PEM", "CANARY");
+    symlink(".env", project.path("link")).expect("a link");
+    symlink("deploy", project.path("linked")).expect("a link");
+    project.write("plain", "CANARY");
+    symlink("../plain", project.path("deploy/id_rsa")).expect("a link");
+    let names = [".env", "deploy/Server.PEM", "link", "linked/Server.PEM", "deploy/id_rsa"];
+    for name in names {
+        project.mention(name);
+        let target = project.at(name);
+        let range = json!({"start": 1, "end": 1});
+        project.event("mention/add", json!({"kind": "file", "target": target, "range": range}));
+        let content = "CANARY given";
+        project.event("mention/add", json!({"kind": "file", "target": target, "content": content}));
+        let told = project.told();
+        assert!(!told.mentions().is_empty());
+        assert!(told.mentions().iter().all(|body| body.contains(name)), "{:?}", told.0);
+        assert!(told.mentions().iter().all(|body| body.contains("secret pattern")));
+        assert!(!told.0.to_string().contains("CANARY"), "{}", told.0);
+    }
+    let target = "vscode-remote://host/w/%2Eenv";
+    project.event("mention/add", json!({"kind": "file", "target": target, "content": "CANARY"}));
+    let told = project.told();
+    assert_one(&told.mentions(), &[target, "secret pattern"]);
+    assert!(!told.0.to_string().contains("CANARY"), "{}", told.0);
+    project.mention("plain");
+    assert_one(&project.told().mentions(), &["CANARY"]);
+}
+
+/// §5: what git ignores is named only, unless the client gives it; what git tracks is not ignored.
+#[test]
+fn a_mentioned_file_that_git_ignores_is_named() {
+    let mut project = Project::new();
+    git(&project, &["init", "--quiet"]);
+    project.write(".gitignore", "*.log\nAGENTS.md\n");
+    project.write("x.log", "IGNORED");
+    project.write("tracked.log", "TRACKED");
+    git(&project, &["add", "--force", "tracked.log"]);
+    symlink("x.log", project.path("link")).expect("a link");
+    for name in ["x.log", "link", "tracked.log"] {
+        project.mention(name);
+    }
+    let told = project.told();
+    assert_each(&told.mentions(), &["git ignores it", "git ignores it", "TRACKED"]);
+    assert!(!told.0.to_string().contains("IGNORED"), "{}", told.0);
+    let target = project.at("x.log");
+    project.event("mention/add", json!({"kind": "file", "target": target, "content": "GIVEN"}));
+    assert_one(&project.told().mentions(), &["GIVEN"]);
+    // Configured names of instructions are none of git's business.
+    project.write("d/AGENTS.md", "RULE");
+    project.read("d/x");
+    assert_one(&project.told().instructions(), &["RULE"]);
+}
+
+/// §5: what the client denied is named only, also as instructions and when another opens the session.
+#[test]
+fn what_the_client_denied_is_named() {
+    let mut project = Project::new();
+    let open = |project: &mut Project, params: Value| {
+        let answer = project.daemon.request("session/open", on_session(params));
+        assert!(answer["result"].is_object(), "{answer}");
+    };
+    open(&mut project, json!({"deny": ["private/", "*.csv"]}));
+    open(&mut project, json!({"deny": ["other"]}));
+    project.write("private/AGENTS.md", "CANARY");
+    project.write("a.csv", "CANARY");
+    project.write("other", "CANARY");
+    project.mention("a.csv");
+    project.mention("other");
+    project.mention("private/AGENTS.md");
+    project.read("private/x");
+    let told = project.told();
+    assert_each(&told.mentions(), &["denied", "denied", "denied"]);
+    assert_each(&told.instructions(), &["denied"]);
+    assert!(!told.0.to_string().contains("CANARY"), "{}", told.0);
+}
+
+/// The root may be spelled through a link: what lies below it is judged the same.
+#[test]
+fn secrecy_holds_below_a_linked_root() {
+    let mut project = Project::new();
+    let linked = project.outside("linked-root");
+    symlink(&project.root, &linked).expect("a link");
+    let params = on_session(json!({"root": text_of(&linked), "deny": ["/denied"]}));
+    let answer = project.daemon.request("session/open", params);
+    assert!(answer["result"].is_object(), "{answer}");
+    git(&project, &["init", "--quiet"]);
+    project.write(".gitignore", "*.log\n");
+    let names = [".env", "denied", "x.log", "shown"];
+    for name in names {
+        project.write(name, if name == "shown" { "SHOWN" } else { "CANARY" });
+    }
+    for root in [linked, project.root.clone()] {
+        for name in names {
+            let target = text_of(&root.join(name)).to_owned();
+            project.event("mention/add", json!({"kind": "file", "target": target}));
+        }
+    }
+    let told = project.told();
+    let words = ["secret", "denied", "git ignores", "SHOWN"];
+    assert_each(&told.mentions(), &[words, words].concat());
+    assert!(!told.0.to_string().contains("CANARY"), "{}", told.0);
 }
 
 /// A link below the root whose target lies outside is named only.

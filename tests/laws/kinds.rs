@@ -113,8 +113,9 @@ fn found(disk: &BTreeMap<&'static str, u8>, wanted: &Wanted) -> Found {
     let state = disk.get(wanted.path.as_str()).copied().unwrap_or(0);
     let real = wanted.path.clone();
     match (state, wanted.reading) {
-        (0, _) => Found::Missing,
         (4, _) => Found::Unread { real, reason: "it is a device".to_owned() },
+        (_, Reading::Given) => Found::Showable,
+        (0, _) => Found::Missing,
         (_, Reading::Attachment) => Found::Attachment {
             bytes: 10,
             pages: Some(u64::from(state) * 15),

@@ -5,7 +5,7 @@ use crate::engine::{
     Audience, Definition, Event, HostReport, Limit, Member, Opening, Profile, Scope, Source,
     Switch, Switches, Value, Worktree,
 };
-use crate::files;
+use crate::files::{self, secrecy};
 use crate::reminders;
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::record as wire_record;
@@ -69,6 +69,10 @@ pub fn opening(params: SessionOpenParams) -> Result<Parsed> {
     for form in params.reminders {
         reminders.push(definition(form, &mut skipped)?);
     }
+    let denied = secrecy::Options { deny: params.deny.clone(), ..secrecy::Options::default() };
+    if let Some(problem) = files::Secrecy::new(None, &denied).problems().first() {
+        return Err(invalid(format!("`deny`: {problem}: mend it, nothing was opened")));
+    }
     let opening = Opening {
         root: params.root.map(|root| files::identity::path_of(&root)),
         profile,
@@ -77,6 +81,8 @@ pub fn opening(params: SessionOpenParams) -> Result<Parsed> {
         host,
         records,
         trusted: params.trusted,
+        deny: params.deny,
+        own: params.own,
     };
     Ok(Parsed { opening, unreadable, skipped })
 }

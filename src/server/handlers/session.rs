@@ -59,7 +59,6 @@ fn opened(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let params: SessionOpenParams = call.params()?;
     let session = params.session.clone();
     check_name(&session)?;
-    let (deny, own) = (params.deny.clone(), params.own.clone());
     let convert::Parsed { mut opening, unreadable, skipped } = convert::opening(params)?;
     let client = call.connection.client();
     let trusted = client.and_then(|client| client.options["trusted"].as_bool());
@@ -70,8 +69,6 @@ fn opened(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
         let root = session.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
         Ok((opened, convert::roster(root)))
     })?;
-    let slot = call.daemon.slot(&session, call.at)?;
-    slot.files().restrict(&slot.lock(), &deny, &own);
     let (state, taken) = match life {
         Life::Live => (OpenState::Live, None),
         Life::Restored(taken) => (OpenState::Restored, Some(taken)),
