@@ -18,9 +18,9 @@ use reminderd::engine::{
 use reminderd::reminders::Catalogue;
 use serde_json::json;
 use support::client::{Client, notification};
-use support::echo;
 use support::measure::{median_of, medians_in_turns, time};
 use support::table::{self, Figure, Target};
+use support::{echo, files};
 
 /// Round trips over pipes.
 const ROUND_TRIPS: usize = 10_000;
@@ -41,6 +41,9 @@ fn main() {
         echo::serve();
     }
     table::head();
+    if std::env::args().any(|argument| argument == "files") {
+        return watched_files();
+    }
     round_trip("WAIT + commit, nothing to say", 0);
     round_trip("WAIT + commit, 3 entries of 200 bytes", 3);
     notifications("parse each message and drop it", &json!({}), &Target::AtLeast(0.7));
@@ -52,6 +55,17 @@ fn main() {
     grown_session();
     many_diagnostics();
     after_publishes();
+    watched_files();
+}
+
+/// Watched files at a WAIT, below the wire.
+fn watched_files() {
+    files::changed("1 of 5,000 lines changed", 1, &Target::AtMost(0.05));
+    files::changed("10 of 5,000 lines changed", 10, &Target::AtMost(0.25));
+    files::changed("a third of 5,000 lines changed", 1_667, &Target::AtMost(0.7));
+    files::unchanged(100, 2_000, &Target::AtMost(1.2));
+    files::unchanged(10_000, 100, &Target::AtMost(0.5));
+    files::unchanged(50_000, 30, &Target::AtMost(0.5));
 }
 
 /// A WAIT and its commit, as a client sees them: two messages there and two back.

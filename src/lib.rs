@@ -2,7 +2,8 @@
 //!
 //! The modules in reading order: the [`engine`] decides what is told and remembers what was;
 //! [`reminders`] are the kinds it knows, [`rules`] those that users write themselves; [`files`]
-//! looks at the disk, [`diagnostics`] keeps what checkers say; the [`server`] speaks the protocol; the [`cli`] is for people.
+//! looks at the disk, [`diagnostics`] keeps what checkers say; the [`store`] keeps what was told; the
+//! [`server`] speaks the protocol; the [`cli`] is for people.
 
 pub mod diagnostics;
 pub mod engine;
@@ -10,5 +11,6 @@ pub mod files;
 pub mod reminders;
 pub mod rules;
 pub mod server;
+pub mod store;
 
 pub mod cli;

@@ -430,7 +430,7 @@ fn some_contents_are_never_kept() {
         session.read(["large", ".env", "kept"]);
         assert_eq!(session.files.weight().contents, 1);
         assert_eq!(session.wait(), NOTHING);
-        session.write("large", large.replace("\n", "\r\n"));
+        session.write("large", large.replace('\n', "\r\n"));
         assert_eq!(session.wait(), NOTHING);
         session.write("large", format!("{large}and one more\n"));
         session.write(".env", "KEY=other canary\n");
@@ -603,9 +603,9 @@ fn a_flood_of_events_is_coalesced() {
     });
     assert_eq!(session.wait().len(), 5);
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("it can be made");
-    let changed = runtime.block_on(changes.next());
-    assert_eq!(changed.len(), 5);
-    assert_eq!(session.desk.spellings(&changed[0]), [session.path("a")]);
+    let heard = runtime.block_on(changes.next());
+    assert_eq!(heard.len(), 5);
+    assert_eq!(session.desk.spellings(&heard[0]), [session.path("a")]);
 }
 
 /// A comparison that nobody waits for any more ends.
@@ -629,7 +629,7 @@ fn what_is_told_of_a_change_is_what_may_be_and_fits() {
         let outside = session.root.with_file_name("outside");
         fs::write(&outside, "canary\n").expect("it can be written");
         symlink("inside", session.path("link")).expect("it can be linked");
-        let lines = |count: u32| (0..count).map(|number| format!("{number}\n")).collect::<String>();
+        let lines = |count: u32| (0..count).map(|it| it.to_string() + "\n").collect::<String>();
         let contents: [(&str, &[u8]); 9] = [
             (".env", b"KEY=canary\n"),
             ("Cargo.lock", &lines(3000).into_bytes()),

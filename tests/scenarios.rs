@@ -49,6 +49,7 @@ folders! {
     sections => "sections",
     sessions => "sessions",
     skills => "skills",
+    store => "store",
     task_nudge => "task-nudge",
     told_by_history => "told-by-history",
     tolerance => "tolerance",

@@ -2,5 +2,6 @@
 
 pub mod client;
 pub mod echo;
+pub mod files;
 pub mod measure;
 pub mod table;

@@ -1,18 +1,28 @@
 //! Plain `reminderd`: the daemon itself, private to one client, over stdin and stdout.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use tracing_subscriber::EnvFilter;
 
 use crate::server::{Daemon, Limits, Served, Surroundings, serve_stdio};
+use crate::store::{MemoryStore, Options, SqliteStore, Store, Unusable, default_directory};
+
+/// How long the end waits for the store: `exit` ends the process within a second.
+const END_PATIENCE: Duration = Duration::from_millis(800);
 
 /// How the daemon serves.
 #[derive(Debug, Args)]
 pub struct ServeArguments {
+    /// Keep what was told in this directory instead of `$XDG_STATE_HOME/reminderd` or
+    /// `~/.local/state/reminderd`
+    #[arg(long, value_name = "DIR", conflicts_with = "ephemeral")]
+    pub state: Option<PathBuf>,
     /// Keep everything in memory and leave nothing behind
-    #[arg(long, hide = true)]
+    #[arg(long)]
     pub ephemeral: bool,
     /// Read no configuration, neither the user's nor a project's
     #[arg(long, hide = true)]
@@ -35,9 +45,35 @@ pub fn serve(arguments: &ServeArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let application = Arc::new(Served(Arc::new(Daemon::new(surroundings))));
+    let daemon = Arc::new(Daemon::new(surroundings, store(arguments)));
+    let application = Arc::new(Served(Arc::clone(&daemon)));
     let end = runtime.block_on(serve_stdio(application, Limits::default()));
+    daemon.end(END_PATIENCE);
     std::process::exit(end.status().into())
+}
+
+/// The store that the arguments ask for. One that cannot be used is said here, and again to every
+/// client that opens a session.
+fn store(arguments: &ServeArguments) -> Arc<dyn Store> {
+    if arguments.ephemeral {
+        return Arc::new(MemoryStore::default());
+    }
+    let Some(directory) = arguments.state.clone().or_else(default_directory) else {
+        return unusable(
+            "neither XDG_STATE_HOME nor HOME says where to keep what is told: name a \
+                         directory with --state, or go on without one with --ephemeral"
+                .to_owned(),
+        );
+    };
+    match SqliteStore::open(&directory, Options::default()) {
+        Ok(store) => Arc::new(store),
+        Err(error) => unusable(error.to_string()),
+    }
+}
+
+fn unusable(why: String) -> Arc<dyn Store> {
+    tracing::error!("{why}");
+    Arc::new(Unusable::new(why))
 }
 
 /// Logs to stderr at the level of `REMINDERD_LOG` (warnings when unset). No level shows a body or

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 /// How grave a checker calls a problem, in the order of telling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -91,7 +93,7 @@ pub struct Diagnosis {
 }
 
 /// What a scope was told of diagnostics.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checked {
     /// The state of each file that the last committed WAIT of the turn reflected, by path.
     pub states: BTreeMap<String, u64>,

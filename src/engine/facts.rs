@@ -9,6 +9,7 @@ use super::diagnosis::Checked;
 use super::record::Serial;
 use super::refusal::{Refusal, RefusalKind};
 use super::tasks::Tasks;
+use super::unconfirmed::{Taken, take_out};
 use super::value::Value;
 use super::watched::WatchedFiles;
 
@@ -76,7 +77,7 @@ pub struct PoolName {
 }
 
 /// A pool of names: agents, tools, skills…
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pool {
     /// Whether the pool is known now.
     pub known: bool,
@@ -107,7 +108,7 @@ pub struct GoalReport {
 }
 
 /// The active goal.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Goal {
     /// What it is.
     pub report: GoalReport,
@@ -118,7 +119,7 @@ pub struct Goal {
 }
 
 /// A revision of a patch by the person.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Revision {
     /// Its number in the session, from 1.
     pub number: u64,
@@ -149,7 +150,8 @@ pub struct Worktree {
 }
 
 /// What is known of the whole session.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SessionFacts {
     /// The permission mode; silent until the first one.
     pub mode: Option<String>,
@@ -248,7 +250,7 @@ impl Usage {
 }
 
 /// A named section of context.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Section {
     /// Its name.
     pub name: String,
@@ -338,14 +340,15 @@ pub struct HookOutcome {
 }
 
 /// What a turn did to a path.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Touch {
     /// Whether it was written.
     pub wrote: bool,
 }
 
-/// What is known of one scope.
-#[derive(Clone, Debug, Default)]
+/// What is known of one scope. What a snapshot leaves out does not outlive the process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ScopeFacts {
     /// Pools of names.
     pub pools: BTreeMap<String, Pool>,
@@ -375,12 +378,15 @@ pub struct ScopeFacts {
     /// read of each.
     pub reads: BTreeMap<String, Serial>,
     /// What the person mentioned in this turn.
+    #[serde(skip)]
     pub mentions: Vec<(Serial, Mention)>,
     /// The files that it read or wrote, and what it knows of them.
     pub watched: WatchedFiles,
     /// Skills that were attached in this turn, dependencies first.
+    #[serde(skip)]
     pub attached: Vec<(Serial, AttachedSkill)>,
     /// Hooks that blocked something in this turn, the latest of each event last.
+    #[serde(skip)]
     pub blocked: Vec<(Serial, HookOutcome)>,
     /// Files that this turn read whole.
     pub whole_reads: Vec<(Serial, String)>,
@@ -405,12 +411,13 @@ impl ScopeFacts {
     }
 
     /// Takes out one item that was told.
-    pub fn take(&mut self, serial: Serial) {
-        self.jobs.retain(|(other, _)| *other != serial);
-        self.mentions.retain(|(other, _)| *other != serial);
-        self.attached.retain(|(other, _)| *other != serial);
-        self.blocked.retain(|(other, _)| *other != serial);
-        self.whole_reads.retain(|(other, _)| *other != serial);
+    pub fn take(&mut self, serial: Serial) -> Option<Taken> {
+        take_out(&mut self.jobs, serial)
+            .map(Taken::Job)
+            .or_else(|| take_out(&mut self.mentions, serial).map(Taken::Mention))
+            .or_else(|| take_out(&mut self.attached, serial).map(Taken::Attached))
+            .or_else(|| take_out(&mut self.blocked, serial).map(Taken::Blocked))
+            .or_else(|| take_out(&mut self.whole_reads, serial).map(Taken::WholeRead))
     }
 
     /// Notes that a path was read or written.

@@ -10,6 +10,7 @@ use super::event::{Event, Opening};
 use super::path::ScopePath;
 use super::policy::{Ordinals, Spoken, Told};
 use super::record::{Effect, Millis, Record, Serial};
+use super::snapshot::Snapshot;
 
 /// One line of a session's append-only ledger. A session is what replaying its lines yields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,6 +20,8 @@ pub enum Line {
     Opened {
         /// When.
         at: Millis,
+        /// The number of the last queued item before it, so that a replay counts alike.
+        serial: Serial,
         /// With what.
         opening: Opening,
     },
@@ -37,6 +40,30 @@ pub enum Line {
     Committed(Commit),
     /// The session was restored while turns were open: they ended then.
     Resumed,
+    /// Everything that the lines before it come to: a replay begins at the last of these.
+    Snapshot(Box<Snapshot>),
+}
+
+impl Line {
+    /// When it was written, where that is known.
+    pub fn at(&self) -> Option<Millis> {
+        match self {
+            Self::Opened { at, .. } | Self::Reported { at, .. } => Some(*at),
+            Self::Committed(commit) => Some(commit.at),
+            Self::Resumed | Self::Snapshot(_) => None,
+        }
+    }
+
+    /// What it is, in the word that its text begins with.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Opened { .. } => "opened",
+            Self::Reported { .. } => "reported",
+            Self::Committed(_) => "committed",
+            Self::Resumed => "resumed",
+            Self::Snapshot(_) => "snapshot",
+        }
+    }
 }
 
 /// The effects of one commit, as data.
@@ -64,7 +91,8 @@ pub struct Commit {
 }
 
 /// How a record left history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Loss {
     /// A compaction summarised it away.
     Compacted,
@@ -73,7 +101,7 @@ pub enum Loss {
 }
 
 /// A committed record and whether history still holds it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delivered {
     /// What was told.
     pub record: Record,
@@ -91,6 +119,31 @@ pub struct History {
     delivered: Vec<Delivered>,
     by_id: BTreeMap<String, usize>,
     voices: BTreeMap<String, Voice>,
+    /// What was forgotten, in order: how many records there were then, and which reminder's, or
+    /// all.
+    forgotten: Vec<(usize, Option<String>)>,
+}
+
+/// A history without its index, as a snapshot keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KeptHistory {
+    delivered: Vec<Delivered>,
+    forgotten: Vec<(usize, Option<String>)>,
+}
+
+impl From<KeptHistory> for History {
+    fn from(kept: KeptHistory) -> Self {
+        let mut history = Self::default();
+        let mut forgotten = kept.forgotten.into_iter().peekable();
+        for (index, delivered) in kept.delivered.into_iter().enumerate() {
+            while let Some((_, reminder)) = forgotten.next_if(|(records, _)| *records <= index) {
+                history.forget(reminder.as_deref());
+            }
+            history.add(delivered);
+        }
+        forgotten.for_each(|(_, reminder)| history.forget(reminder.as_deref()));
+        history
+    }
 }
 
 /// What was told by one reminder.
@@ -212,6 +265,25 @@ impl History {
             Some(reminder) => drop(self.voices.remove(reminder)),
             None => self.voices.clear(),
         }
+        // A later forgetting takes in the earlier ones of the same.
+        self.forgotten.retain(|(_, known)| reminder.is_some() && known.as_deref() != reminder);
+        self.forgotten.push((self.delivered.len(), reminder.map(str::to_owned)));
+    }
+
+    /// The history without its index.
+    pub fn kept(&self) -> KeptHistory {
+        KeptHistory { delivered: self.delivered.clone(), forgotten: self.forgotten.clone() }
+    }
+
+    /// Takes out a record whose commit came to nothing. Slow, and as rare as a disk that fails.
+    pub fn retract(&mut self, id: &str) {
+        let Some(place) = self.position(id) else { return };
+        let mut kept = self.kept();
+        kept.delivered.remove(place);
+        for (records, _) in &mut kept.forgotten {
+            *records -= usize::from(*records > place);
+        }
+        *self = kept.into();
     }
 
     /// How often and when a reminder spoke.

@@ -9,7 +9,8 @@
 //! - the WAIT: [`Session::stage`], [`Session::finish`], [`Session::abandon`],
 //!   [`Session::commit`], [`Session::release`];
 //! - insight: [`Session::explain`], [`Session::scope`] and the other getters;
-//! - the ledger: [`Session::take_lines`] and [`Session::restore`].
+//! - the ledger: [`Session::take_lines`], [`Session::confirm`] and [`Session::undo`] when the store
+//!   has or has not kept them, [`Session::snapshot`] and [`Session::restore`].
 
 mod apply;
 mod delivery;
@@ -30,10 +31,12 @@ mod reminder;
 mod render;
 mod rosters;
 mod scope;
+mod snapshot;
 mod start;
 mod tasks;
 mod token;
 mod turns;
+mod unconfirmed;
 mod value;
 mod watched;
 
@@ -65,6 +68,7 @@ pub use reminder::{
 };
 pub use render::{Form, Size, content, estimate_tokens, neutralise, one_line, row, short_name};
 pub use scope::{Member, Scope, Source, Turn};
+pub use snapshot::Snapshot;
 pub use start::Start;
 pub use tasks::{Task, TaskStatus, Tasks, WriteMark};
 pub use token::{Expiry, Fate, OpenWait, Tokens, Waiter};
@@ -73,6 +77,7 @@ pub use watched::{WatchedFile, WatchedFiles};
 
 use delivery::Need;
 use token::Fates;
+use unconfirmed::{Taken, Unconfirmed};
 
 /// What the engine is given instead of reaching for it.
 #[derive(Clone, Copy, Debug)]
@@ -110,6 +115,8 @@ pub struct Session {
     /// What agents with a cap on their requests are given beside it.
     for_capped_agents: Vec<Member>,
     fates: Fates,
+    /// Commits that the store has not kept yet, oldest first.
+    unconfirmed: Vec<Unconfirmed>,
     /// Records of agents that were spawned again since, for commits that come twice.
     former: BTreeMap<String, Record>,
     /// The number of the last queued item.
@@ -155,6 +162,7 @@ impl Session {
             for_agents: Vec::new(),
             for_capped_agents: Vec::new(),
             fates: Fates::default(),
+            unconfirmed: Vec::new(),
             former: BTreeMap::new(),
             serial: 0,
             skipped: BTreeMap::new(),
@@ -172,13 +180,17 @@ impl Session {
         let mut session = Self::new(kit, id);
         for line in lines {
             match line {
-                Line::Opened { at, opening } => drop(session.open(at, opening)?),
+                Line::Opened { at, serial, opening } => {
+                    session.serial = serial;
+                    session.open(at, opening)?;
+                }
                 Line::Reported { at, serial, scope, event } => {
                     session.serial = serial;
                     session.apply(at, &scope, event)?;
                 }
-                Line::Committed(commit) => session.absorb(commit)?,
+                Line::Committed(commit) => drop(session.absorb(commit)?),
                 Line::Resumed => drop(session.resume_cold()?),
+                Line::Snapshot(snapshot) => session = snapshot.into_session(kit, session.id)?,
             }
             session.lines.clear();
         }
@@ -370,7 +382,8 @@ impl Session {
         let commit =
             Commit { at, scope: path, token: token.to_owned(), record, held, placement, effects };
         self.lines.push(Line::Committed(commit.clone()));
-        self.absorb(commit)?;
+        let unconfirmed = self.absorb(commit)?;
+        self.unconfirmed.extend(unconfirmed);
         let mut receipt = self.commit_again(token)?;
         receipt.already = false;
         Ok(receipt)
@@ -449,39 +462,64 @@ impl Session {
     }
 
     /// Applies a commit, live or from the ledger: the one place where something becomes told.
-    fn absorb(&mut self, commit: Commit) -> Result<(), Refusal> {
+    /// Answers what undoing it takes, when the token was open.
+    fn absorb(&mut self, commit: Commit) -> Result<Option<Unconfirmed>, Refusal> {
         let Commit { at, scope: path, token, record, held, placement, effects } = commit;
         // The scope alone is borrowed: effects reach into the rest of the session too.
         let scope = self.scopes.get_mut(&path).ok_or_else(|| unknown(&path))?;
-        scope.tokens.open.retain(|open| open.token != token);
+        let open = scope.tokens.open.extract_if(.., |open| open.token == token).next();
         scope.requests += 1;
+        let mut begins_prompt = false;
         if let Some(turn) = &mut scope.turn {
-            scope.prompts += u64::from(turn.committed == 0);
+            begins_prompt = turn.committed == 0;
+            scope.prompts += u64::from(begins_prompt);
             turn.committed += 1;
         }
-        scope.native_compaction = false;
+        let native_compaction = std::mem::take(&mut scope.native_compaction);
+        let mut taken = Vec::new();
         for effect in effects {
             match effect {
                 Effect::Take(serial) => {
-                    scope.queue.take(serial);
-                    scope.facts.take(serial);
-                    self.fifo.take(serial);
-                    self.hook_contexts.retain(|context| context.serial != serial);
+                    taken.extend(scope.queue.take(serial));
+                    taken.extend(scope.facts.take(serial));
+                    taken.extend(self.fifo.take(serial).map(Taken::Pending));
+                    let context = self.hook_contexts.iter().position(|it| it.serial == serial);
+                    let context = context.map(|place| self.hook_contexts.remove(place));
+                    taken.extend(context.map(Taken::HookContext));
+                }
+                Effect::TakeDropped => {
+                    taken.push(Taken::Dropped(std::mem::take(&mut scope.facts.dropped)));
+                }
+                Effect::TakeReads(until) => {
+                    let reads = &mut scope.facts.reads;
+                    let (later, looked_at) =
+                        std::mem::take(reads).into_iter().partition(|(_, read)| *read > until);
+                    *reads = later;
+                    taken.push(Taken::Reads(looked_at));
+                }
+                Effect::ForgetAnswer(generator) => {
+                    let answer = scope.queue.forget_answer(&generator);
+                    taken.extend(answer.map(|body| Taken::Answer(generator, body)));
                 }
                 Effect::TellDiagnostics { states, failed } => {
-                    scope.facts.checked.states.extend(states);
-                    scope.facts.checked.failed.extend(failed);
+                    let checked = &mut scope.facts.checked;
+                    let before =
+                        states.keys().map(|path| (path.clone(), checked.states.get(path).copied()));
+                    let before = before.collect();
+                    let failed: Vec<_> =
+                        failed.into_iter().filter(|one| !checked.failed.contains(one)).collect();
+                    checked.states.extend(states);
+                    checked.failed.extend(failed.iter().cloned());
+                    taken.push(Taken::Diagnostics { before, failed });
                 }
-                Effect::TakeDropped => scope.facts.dropped.clear(),
-                Effect::TakeReads(until) => scope.facts.reads.retain(|_, read| *read > until),
                 Effect::KnowFile { path, state, at } => {
                     if let Some(record) = &record {
                         scope.facts.watched.tell(&path, state, at, &record.id);
                     }
                 }
-                Effect::ForgetAnswer(generator) => scope.queue.forget_answer(&generator),
                 Effect::EndOverride(serial) => {
-                    self.facts.mode_override.take_if(|(set, _)| *set == serial);
+                    let ended = self.facts.mode_override.take_if(|(set, _)| *set == serial);
+                    taken.extend(ended.map(Taken::Override));
                 }
             }
         }
@@ -489,8 +527,18 @@ impl Session {
         if let Some(record) = record {
             scope.history.add(Delivered { record, at, placement, lost: None });
         }
+        let unconfirmed = open.map(|open| Unconfirmed {
+            scope: path.clone(),
+            open,
+            told: told.clone(),
+            taken,
+            begins_prompt,
+            native_compaction,
+            expired: None,
+            left_behind: false,
+        });
         self.fates.note(token, Fate::Committed { scope: path, record: told, held });
-        Ok(())
+        Ok(unconfirmed)
     }
 
     /// Expires the open WAITs of a scope, and the one being prepared, of these waiters.
@@ -501,6 +549,12 @@ impl Session {
         }
         for open in scope.tokens.open.extract_if(.., |open| whose(open.waiter)) {
             self.fates.note(open.token, Fate::Expired(expiry));
+        }
+        // What would have expired is not opened again either, should its commit come to nothing.
+        for unconfirmed in self.unconfirmed.iter_mut().filter(|it| it.scope == *path) {
+            if whose(unconfirmed.open.waiter) {
+                unconfirmed.expired.get_or_insert(expiry);
+            }
         }
     }
 

@@ -39,6 +39,7 @@ impl Session {
     /// Opens the session, or merges into an open one: kinds, reminders and host, later wins.
     pub fn open(&mut self, at: Millis, opening: Opening) -> Result<Opened, Refusal> {
         let first = !self.opened;
+        let serial = self.serial;
         let profile = match opening.profile {
             Some(profile) if first => profile,
             _ => self.profile,
@@ -79,7 +80,7 @@ impl Session {
         if let Some(records) = &opening.records {
             opened = self.adopt(at, records)?;
         }
-        self.lines.push(Line::Opened { at, opening });
+        self.lines.push(Line::Opened { at, serial, opening });
         Ok(opened)
     }
 
@@ -212,6 +213,8 @@ impl Session {
         let open = scope.tokens.open.iter().find(|open| open.record == record.id);
         if let Some(token) = open.map(|open| open.token.clone()) {
             self.commit(at, &token, None, None)?;
+            // History holds it: it is told, whatever becomes of the line.
+            self.confirm(&token);
             return Ok(());
         }
         let scope = self.scope_mut(path)?;

@@ -3,8 +3,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use super::record::{Lane, Serial, SilentEntry};
 use super::refusal::{Refusal, RefusalKind};
+use super::unconfirmed::Taken;
 
 /// Bodies that the pending FIFO holds at most (`reminders.md` §3, `pending-events`).
 pub const PENDING_MAX: usize = 256;
@@ -16,7 +19,7 @@ pub const STAGED_MAX: usize = 256;
 pub const ACKNOWLEDGED_MAX: usize = 1024;
 
 /// One body of the pending FIFO.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pending {
     /// When it came, among all queued items.
     pub serial: Serial,
@@ -65,8 +68,16 @@ impl Fifo {
     }
 
     /// Takes out one body that was told.
-    pub fn take(&mut self, serial: Serial) {
-        self.items.retain(|item| item.serial != serial);
+    pub fn take(&mut self, serial: Serial) -> Option<Pending> {
+        let place = self.items.iter().position(|item| item.serial == serial)?;
+        self.items.remove(place)
+    }
+
+    /// Puts back a body that was not told after all, where it was. It was counted before, so this
+    /// does not ask whether the FIFO is full.
+    pub fn put_back(&mut self, item: Pending) {
+        let place = self.items.partition_point(|other| other.serial < item.serial);
+        self.items.insert(place, item);
     }
 }
 
@@ -186,10 +197,43 @@ impl TurnQueue {
     }
 
     /// Takes out one event or entry that was told.
-    pub fn take(&mut self, serial: Serial) {
-        self.events.retain(|event| event.serial != serial);
-        self.staged.retain(|entry| entry.serial != serial);
-        self.acknowledged.retain(|context| context.serial != serial);
+    pub fn take(&mut self, serial: Serial) -> Option<Taken> {
+        if let Some(place) = self.events.iter().position(|event| event.serial == serial) {
+            return Some(Taken::Event(self.events.remove(place)));
+        }
+        if let Some(place) = self.staged.iter().position(|entry| entry.serial == serial) {
+            return Some(Taken::Staged(self.staged.remove(place)));
+        }
+        let place = self.acknowledged.iter().position(|context| context.serial == serial)?;
+        Some(Taken::Acknowledged(self.acknowledged.remove(place)))
+    }
+
+    /// Puts back an event that was not told after all, unless a later one of its key came.
+    pub fn put_back_event(&mut self, event: TurnEvent) {
+        if self.events.iter().all(|other| other.key != event.key) {
+            let place = self.events.partition_point(|other| other.serial < event.serial);
+            self.events.insert(place, event);
+        }
+    }
+
+    /// Puts back an entry that was not told after all, unless a later one of its type and key came.
+    pub fn put_back_staged(&mut self, entry: Staged) {
+        let replaces =
+            |other: &Staged| other.key == entry.key && other.entry_type == entry.entry_type;
+        if entry.key.is_none() || !self.staged.iter().any(replaces) {
+            let place = self.staged.partition_point(|other| other.serial < entry.serial);
+            self.staged.insert(place, entry);
+        }
+    }
+
+    /// Puts back an acknowledgement that was not told after all, unless a later one came.
+    pub fn put_back_acknowledged(&mut self, context: Acknowledged) {
+        let replaces =
+            |other: &Acknowledged| other.reminder == context.reminder && other.key == context.key;
+        if !self.acknowledged.iter().any(replaces) {
+            let place = self.acknowledged.partition_point(|other| other.serial < context.serial);
+            self.acknowledged.insert(place, context);
+        }
     }
 
     /// The turn's events, in order.
@@ -219,8 +263,13 @@ impl TurnQueue {
     }
 
     /// A generator's body was told, or its generator is gone.
-    pub fn forget_answer(&mut self, reminder: &str) {
-        self.answered.remove(reminder);
+    pub fn forget_answer(&mut self, reminder: &str) -> Option<String> {
+        self.answered.remove(reminder)
+    }
+
+    /// Puts back a body that was not told after all, unless the generator answered again.
+    pub fn put_back_answer(&mut self, reminder: String, body: String) {
+        self.answered.entry(reminder).or_insert(body);
     }
 
     /// The turn is over: its undelivered events and entries are gone. Answers of generators are

@@ -49,7 +49,7 @@ impl Session {
             // Also what it told before it moved to the agents' roster.
             let scope = self.scope_mut(path)?;
             scope.history.forget(Some(id));
-            scope.queue.forget_answer(id);
+            drop(scope.queue.forget_answer(id));
         }
         Ok(after < before)
     }

@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::event::{Audience, Definition};
 use super::facts::ScopeFacts;
 use super::ledger::History;
@@ -16,7 +18,7 @@ use super::reminder::Reminder;
 use super::token::Tokens;
 
 /// Where a roster's member came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Source {
     /// The profile's defaults.
     Default,
@@ -70,7 +72,7 @@ impl Member {
 }
 
 /// The open turn of a scope.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
     /// The client's id of it.
     pub id: String,

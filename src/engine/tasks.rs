@@ -62,7 +62,7 @@ pub struct Task {
 }
 
 /// Where the root conversation stood when tasks were last written: what the nudge counts from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WriteMark {
     /// Turns up to and with the one that wrote.
     pub turns: u64,
@@ -71,13 +71,40 @@ pub struct WriteMark {
 }
 
 /// The session's tasks, by owner and id, each with its place in the order of writing.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "KeptTasks", into = "KeptTasks")]
 pub struct Tasks {
     by_owner: BTreeMap<(ScopePath, String), (u64, Task)>,
     written: u64,
     open: usize,
     /// When they were last written; `None` while nobody ever wrote.
     pub last_write: Option<WriteMark>,
+}
+
+/// The tasks as a snapshot keeps them: text has no maps whose names are pairs.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct KeptTasks {
+    placed: Vec<(u64, Task)>,
+    written: u64,
+    last_write: Option<WriteMark>,
+}
+
+impl From<Tasks> for KeptTasks {
+    fn from(tasks: Tasks) -> Self {
+        let Tasks { by_owner, written, open: _, last_write } = tasks;
+        Self { placed: by_owner.into_values().collect(), written, last_write }
+    }
+}
+
+impl From<KeptTasks> for Tasks {
+    fn from(kept: KeptTasks) -> Self {
+        let KeptTasks { placed, written, last_write } = kept;
+        let open = placed.iter().filter(|(_, task)| task.status.is_open()).count();
+        let keyed =
+            |(place, task): (u64, Task)| ((task.owner.clone(), task.id.clone()), (place, task));
+        Self { by_owner: placed.into_iter().map(keyed).collect(), written, open, last_write }
+    }
 }
 
 impl Tasks {

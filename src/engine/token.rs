@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use super::delivery::Preparing;
 use super::path::ScopePath;
 use super::policy::Ordinals;
@@ -123,7 +125,7 @@ impl Tokens {
 }
 
 /// Why a token is no longer open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Expiry {
     /// A newer WAIT on its scope.
     Superseded,
@@ -158,7 +160,7 @@ impl Expiry {
 }
 
 /// What became of a token.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Fate {
     /// Committed: a second commit answers the same.
     Committed {
@@ -200,6 +202,16 @@ impl Fates {
         }
         self.forgettable.push_back(token.clone());
         self.others.insert(token, fate);
+    }
+
+    /// A token whose commit came to nothing.
+    pub fn retract(&mut self, token: &str) {
+        self.committed.remove(token);
+    }
+
+    /// The committed tokens, by their text.
+    pub fn committed(&self) -> impl Iterator<Item = (&String, &Fate)> {
+        self.committed.iter()
     }
 
     /// What became of a token, if it is known.

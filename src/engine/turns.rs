@@ -104,6 +104,7 @@ impl Session {
         self.switch(&mut roster, kinds, path, [])?;
         scope.roster = roster;
         let former = self.scopes.insert(path.clone(), scope);
+        self.leave_behind(path);
         for delivered in former.iter().flat_map(|former| former.history.records()) {
             self.former.insert(delivered.record.id.clone(), delivered.record.clone());
         }

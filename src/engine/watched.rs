@@ -120,6 +120,18 @@ impl WatchedFiles {
         self.changed.insert(path.to_owned());
     }
 
+    /// A record came to nothing: what it told is not known.
+    pub fn retract(&mut self, record: &str, history: &History) {
+        let is_it = |(told, _): &(String, FileState)| told == record;
+        for (path, file) in &mut self.files {
+            if file.told.iter().any(is_it) {
+                file.told.retain(|told| !is_it(told));
+                file.known = file.judged(history).clone();
+                self.changed.insert(path.clone());
+            }
+        }
+    }
+
     /// The file is not watched any more. `false` when it was not.
     pub fn forget(&mut self, path: &str) -> bool {
         let Some(file) = self.files.remove(path) else { return false };

@@ -40,13 +40,16 @@ pub struct Difference {
     pub new: Option<Arc<Content>>,
 }
 
+/// A directory as it is spelled, and the real one.
+type Spelled = (Arc<Path>, Arc<Path>);
+
 /// What is to be looked at.
 #[derive(Default)]
 struct Plan {
     checks: Vec<Check>,
     position: Position,
     /// The watches of the directories before the first look.
-    epochs: Vec<((Arc<Path>, Arc<Path>), Option<u64>)>,
+    epochs: Vec<(Spelled, Option<u64>)>,
 }
 
 struct Check {
@@ -104,7 +107,7 @@ impl Desk {
         let plan = self.plan(scope, patience);
         let mut looked = Vec::new();
         let mut is_complete = true;
-        for check in plan.checks.iter() {
+        for check in &plan.checks {
             if patience.is_over() {
                 is_complete = false;
                 break;
@@ -131,8 +134,8 @@ impl Desk {
         let files = &self.files;
         let is_small = {
             let state = self.state.lock();
-            let Some(watched) = state.scopes.get(scope) else { return Plan::default() };
-            watched.watched.len() <= files.options.small
+            let Some(known) = state.scopes.get(scope) else { return Plan::default() };
+            known.watched.len() <= files.options.small
         };
         let watcher = files.watcher.as_ref().filter(|_| !is_small);
         let hears_all = watcher.is_some_and(|watcher| watcher.barrier(patience.deadline));
@@ -140,7 +143,7 @@ impl Desk {
         // The directories as they are before any file is looked at.
         let epochs = watcher.map_or_else(Vec::new, |watcher| {
             let directories: Vec<_> = match self.state.lock().scopes.get(scope) {
-                Some(watched) => watched.by_directory.keys().cloned().collect(),
+                Some(known) => known.by_directory.keys().cloned().collect(),
                 None => Vec::new(),
             };
             let epochs = directories.iter().map(|(spelled, real)| (&**spelled, &**real));
@@ -148,12 +151,12 @@ impl Desk {
             directories.into_iter().zip(epochs).collect()
         });
         let state = self.state.lock();
-        let Some(watched) = state.scopes.get(scope) else { return Plan::default() };
-        let before = watched.position;
+        let Some(known) = state.scopes.get(scope) else { return Plan::default() };
+        let before = known.position;
         let checks = if hears_all && before.rescans == position.rescans {
-            let mut paths: HashSet<&str> = watched.restless.iter().map(|path| &**path).collect();
+            let mut paths: HashSet<&str> = known.restless.iter().map(|path| &**path).collect();
             for (directory, epoch) in &epochs {
-                let group = watched.by_directory.get(directory);
+                let group = known.by_directory.get(directory);
                 if let Some(group) = group.filter(|group| epoch.is_none() || group.epoch != *epoch)
                 {
                     paths.extend(group.spellings.iter().map(|path| &**path));
@@ -161,15 +164,15 @@ impl Desk {
             }
             let hinted = files.hints.since(before.sequence);
             for path in &hinted {
-                let spellings = watched.by_real.get(&**path).into_iter().flatten();
+                let spellings = known.by_real.get(&**path).into_iter().flatten();
                 paths.extend(spellings.map(|path| &**path));
-                let spelling = path.to_str().and_then(|path| watched.watched.get_key_value(path));
+                let spelling = path.to_str().and_then(|path| known.watched.get_key_value(path));
                 paths.extend(spelling.map(|(path, _)| &**path));
             }
-            let watched = paths.into_iter().filter_map(|path| watched.watched.get_key_value(path));
-            watched.filter_map(|(path, watched)| check(path, watched)).collect()
+            let named = paths.into_iter().filter_map(|path| known.watched.get_key_value(path));
+            named.filter_map(|(path, watched)| check(path, watched)).collect()
         } else {
-            watched.watched.iter().filter_map(|(path, watched)| check(path, watched)).collect()
+            known.watched.iter().filter_map(|(path, watched)| check(path, watched)).collect()
         };
         Plan { checks, position, epochs }
     }

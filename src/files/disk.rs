@@ -174,9 +174,9 @@ fn read(path: &Path, bytes_max: u64, patience: Patience<'_>) -> io::Result<Optio
         let state = FileState::File { fingerprint: text::fingerprint(&bytes), bytes: read };
         return Ok(Some((before, Stamp::of(&file.metadata()?), state, Some(bytes))));
     }
-    Ok(fingerprint_rest(&mut file, &mut bytes, patience)?
-        .map(|state| Ok::<_, io::Error>((before, Stamp::of(&file.metadata()?), state, None)))
-        .transpose()?)
+    fingerprint_rest(&mut file, &mut bytes, patience)?
+        .map(|state| Ok((before, Stamp::of(&file.metadata()?), state, None)))
+        .transpose()
 }
 
 /// The fingerprint of a file that is too large to be kept, whose beginning was read.

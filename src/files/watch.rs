@@ -297,6 +297,14 @@ impl Marker {
 }
 
 impl Table {
+    /// Logs what went wrong, the first time.
+    fn note(&mut self, problem: &str) {
+        if self.problem.as_deref() != Some(problem) {
+            tracing::warn!("file events: {problem}; watched files are compared instead");
+            self.problem = Some(problem.to_owned());
+        }
+    }
+
     fn has_work(&self) -> bool {
         self.marker.is_wanted || !(self.wanted.is_empty() && self.unwanted.is_empty())
     }
@@ -335,18 +343,10 @@ impl Shared {
             let thread = thread::Builder::new().name("watches".to_owned());
             match thread.spawn(move || shared.set_watches()) {
                 Ok(_) => table.has_thread = true,
-                Err(error) => self.note(table, &format!("no thread for the watcher: {error}")),
+                Err(error) => table.note(&format!("no thread for the watcher: {error}")),
             }
         }
         self.work.notify_one();
-    }
-
-    /// Logs what went wrong, the first time.
-    fn note(&self, table: &mut Table, problem: &str) {
-        if table.problem.as_deref() != Some(problem) {
-            tracing::warn!("file events: {problem}; watched files are compared instead");
-            table.problem = Some(problem.to_owned());
-        }
     }
 
     /// What the thread does until the watcher is dropped.
@@ -358,7 +358,7 @@ impl Shared {
             Err(error) => {
                 let mut table = self.table.lock();
                 // What is wanted stays wanted: nothing is covered.
-                return self.note(&mut table, &shown(&error));
+                return table.note(&shown(&error));
             }
         };
         loop {
@@ -396,16 +396,16 @@ impl Shared {
         let cover = if losses.is_some() { self.try_to_cover(watcher, path) } else { Cover::None };
         let mut table = self.table.lock();
         let table = &mut *table;
-        let watched = matches!(cover, Cover::Watched(_));
+        let is_covered = matches!(cover, Cover::Watched(_));
         let Some(directory) = table.directories.get_mut(path) else {
             // Nobody wants it any more.
             table.wanted.remove(path);
-            if watched {
+            if is_covered {
                 table.unwanted.insert(path.to_owned());
             }
             return;
         };
-        if watched && losses != Some(directory.losses) {
+        if is_covered && losses != Some(directory.losses) {
             // It stays wanted.
             return;
         }
@@ -421,7 +421,7 @@ impl Shared {
         let identity = || Stamp::at(path).map(|stamp| stamp.identity());
         let Some(before) = identity() else { return Cover::None };
         if disk::is_remote(path) {
-            self.note(&mut self.table.lock(), "there are none on network file systems");
+            self.table.lock().note("there are none on network file systems");
             return Cover::Remote(before);
         }
         let (other, refused) = {
@@ -429,7 +429,7 @@ impl Shared {
             let refused = Cover::Refused(before, table.removals);
             if table.by_identity.len() >= table.most {
                 table.is_full = true;
-                self.note(&mut table, "no more directories can be watched");
+                table.note("no more directories can be watched");
                 return refused;
             }
             (table.by_identity.get(&before).cloned(), refused)
@@ -448,7 +448,7 @@ impl Shared {
             }
             let mut table = self.table.lock();
             table.is_full |= matches!(error.kind, notify::ErrorKind::MaxFilesWatch);
-            self.note(&mut table, &shown(&error));
+            table.note(&shown(&error));
             return refused;
         }
         // It may have been replaced between the looks.
@@ -468,20 +468,20 @@ impl Shared {
             Ok::<_, std::io::Error>((directory, real))
         };
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let made = match runtime.map(make) {
-            Some(Ok(made)) => Ok(made),
+        let found = match runtime.map(make) {
+            Some(Ok(found)) => Ok(found),
             _ => make(std::env::temp_dir()),
         };
-        let made = made.map_err(|error| format!("no directory for the marker: {}", error.kind()));
-        let watched = made.and_then(|(directory, real)| {
-            let watched = watcher.watch(&real, RecursiveMode::NonRecursive);
-            watched.map(|()| directory).map_err(|error| shown(&error))
+        let found = found.map_err(|error| format!("no directory for the marker: {}", error.kind()));
+        let placed = found.and_then(|(directory, real)| {
+            let set = watcher.watch(&real, RecursiveMode::NonRecursive);
+            set.map(|()| directory).map_err(|error| shown(&error))
         });
         let mut table = self.table.lock();
         table.marker.is_wanted = false;
-        match watched {
+        match placed {
             Ok(directory) => table.marker.directory = Some(directory),
-            Err(problem) => self.note(&mut table, &problem),
+            Err(problem) => table.note(&problem),
         }
         drop(table);
         self.progress.notify_all();
@@ -534,7 +534,7 @@ impl Shared {
         {
             let mut table = self.table.lock();
             table.rescans += 1;
-            self.note(&mut table, problem);
+            table.note(problem);
         }
         self.hints.rescan();
     }
@@ -570,7 +570,7 @@ mod tests {
 
     /// A watcher on one file of a directory of its own.
     struct Home {
-        home: TempDir,
+        place: TempDir,
         directory: PathBuf,
         file: PathBuf,
         hints: Arc<Hints>,
@@ -579,8 +579,8 @@ mod tests {
 
     impl Home {
         fn new(most: usize) -> Self {
-            let home = tempfile::tempdir().expect("there is room");
-            let directory = fs::canonicalize(home.path()).expect("it was made").join("d");
+            let place = tempfile::tempdir().expect("there is room");
+            let directory = fs::canonicalize(place.path()).expect("it was made").join("d");
             let file = directory.join("a");
             fs::create_dir(&directory).expect("it can be made");
             fs::write(&file, "").expect("it can be written");
@@ -589,7 +589,7 @@ mod tests {
             let watcher = Watcher::new(hints.clone(), most);
             watcher.watch(&directory);
             watcher.settle();
-            Self { home, directory, file, hints, watcher }
+            Self { place, directory, file, hints, watcher }
         }
 
         fn epoch(&self) -> Option<u64> {
@@ -632,7 +632,7 @@ mod tests {
     #[test]
     fn what_becomes_of_a_directory_is_noticed_and_it_is_watched_anew() {
         let home = Home::new(10);
-        let aside = home.home.path().join("aside");
+        let aside = home.place.path().join("aside");
         let changes: [&dyn Fn(); 4] = [
             // Removed and made again, perhaps as the same inode.
             &|| {

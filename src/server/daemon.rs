@@ -3,15 +3,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use dashmap::DashMap;
-use dashmap::mapref::entry::Entry;
+use dashmap::mapref::entry::{Entry, VacantEntry};
 use parking_lot::{Mutex, MutexGuard};
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::methods::Method;
 
 use super::checks::Checks;
+use super::convert;
 use super::handlers;
+use super::kept::Kept;
 use super::session_files::{Editors, SessionFiles};
 use super::surroundings::Surroundings;
 use tokio::task::AbortHandle;
@@ -20,11 +23,13 @@ use super::{Application, Connection, InitializeRequest, Outcome};
 use crate::engine::{Kit, Millis, Session};
 use crate::files::{self, Files};
 use crate::reminders::Catalogue;
+use crate::store::{Lease, Loaded, Store, Ticket, When};
 
 /// Everything that connections share.
 #[derive(Debug)]
 pub struct Daemon {
     surroundings: Surroundings,
+    store: Arc<dyn Store>,
     sessions: DashMap<String, Arc<Slot>>,
     /// The same sessions by the tag at the end of their tokens.
     by_tag: DashMap<u64, Arc<Slot>>,
@@ -38,7 +43,7 @@ pub struct Daemon {
 /// A session's place in the daemon.
 #[derive(Debug)]
 pub struct Slot {
-    session: Mutex<Session>,
+    session: Mutex<Kept>,
     files: SessionFiles,
     /// Ends the session's tokens.
     tag: u64,
@@ -47,7 +52,7 @@ pub struct Slot {
 
 impl Slot {
     /// The session, to be let go before anything is awaited.
-    pub fn lock(&self) -> MutexGuard<'_, Session> {
+    pub fn lock(&self) -> MutexGuard<'_, Kept> {
         self.session.lock()
     }
 
@@ -69,9 +74,10 @@ impl Slot {
 
 impl Daemon {
     /// A daemon without sessions.
-    pub fn new(surroundings: Surroundings) -> Self {
+    pub fn new(surroundings: Surroundings, store: Arc<dyn Store>) -> Self {
         Self {
             surroundings,
+            store,
             sessions: DashMap::new(),
             by_tag: DashMap::new(),
             checks: Checks::default(),
@@ -79,6 +85,11 @@ impl Daemon {
             editors: Editors::default(),
             listening: DashMap::new(),
         }
+    }
+
+    /// Where sessions are kept.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
     }
 
     /// The time and the randomness.
@@ -127,69 +138,118 @@ impl Daemon {
         self.by_tag.get(&tag).map(|slot| Arc::clone(&slot))
     }
 
-    /// Opens a session: makes it where it is not there. Says whether it was made.
+    /// Opens a session: joins the live one, restores a stored one, or makes it.
     pub fn open<T>(
         &self,
         session: &str,
         at: Millis,
         with: impl FnOnce(&mut Session) -> Result<T, ErrorObject>,
-    ) -> Result<(T, bool), ErrorObject> {
+    ) -> Result<(T, Life), ErrorObject> {
         match self.sessions.entry(session.to_owned()) {
             Entry::Occupied(known) => {
                 let slot = Arc::clone(known.get());
                 drop(known);
                 slot.last_active.store(at, Ordering::Relaxed);
-                let opened = with(&mut slot.lock())?;
-                Ok((opened, false))
+                let mut kept = slot.lock();
+                kept.catch_up(When::Behind);
+                let opened = with(&mut kept)?;
+                kept.keep();
+                Ok((opened, Life::Live))
             }
             Entry::Vacant(place) => {
+                let Loaded { lines, bytes, fence } =
+                    self.store.load(session).map_err(|error| convert::store_error(&error))?;
+                let is_stored = !lines.is_empty();
+                let mut made = if is_stored {
+                    Session::restore(kit(), session, lines)
+                        .map_err(|refusal| convert::unreadable(session, &refusal))?
+                } else {
+                    Session::new(kit(), session)
+                };
                 // A session that could not be opened is not there.
-                let mut made = Session::new(kit(), session);
                 let opened = with(&mut made)?;
-                let slot = Arc::new(Slot {
-                    session: Mutex::new(made),
-                    files: SessionFiles::new(&self.files, session),
-                    tag: tag(session),
-                    last_active: AtomicU64::new(at),
-                });
-                self.by_tag.insert(slot.tag, Arc::clone(&slot));
-                place.insert(slot);
-                Ok((opened, true))
+                let taken = self.take(place, made, fence, bytes, at);
+                Ok((opened, if is_stored { Life::Restored(taken) } else { Life::New(taken) }))
             }
         }
     }
 
-    /// Takes in a session that was made elsewhere, where none of its name is there.
-    pub fn adopt(&self, made: Session) -> Result<(), ErrorObject> {
+    /// Takes in a session that was made elsewhere, where none of its name is there or stored.
+    pub fn adopt(&self, made: Session, at: Millis) -> Result<Taken, ErrorObject> {
         let name = made.id().to_owned();
-        match self.sessions.entry(name.clone()) {
-            Entry::Occupied(_) => Err(ErrorObject::new(
+        let there = || {
+            ErrorObject::new(
                 ErrorKind::InvalidParams,
                 format!("session {name:?} is there already: fork into another name"),
-            )),
-            Entry::Vacant(place) => {
-                let slot = Arc::new(Slot {
-                    files: SessionFiles::new(&self.files, &name),
-                    tag: tag(&name),
-                    session: Mutex::new(made),
-                    last_active: AtomicU64::new(self.now()),
-                });
-                self.by_tag.insert(slot.tag, Arc::clone(&slot));
-                place.insert(slot);
-                Ok(())
-            }
+            )
+        };
+        let Entry::Vacant(place) = self.sessions.entry(name.clone()) else { return Err(there()) };
+        let loaded = self.store.load(&name).map_err(|error| convert::store_error(&error))?;
+        if !loaded.lines.is_empty() {
+            return Err(there());
         }
+        Ok(self.take(place, made, loaded.fence, 0, at))
     }
 
-    /// Closes a session: its tokens are gone with it.
-    pub fn close(&self, session: &str, at: Millis) -> Result<(), ErrorObject> {
+    /// Puts a session into its place and takes its lease.
+    fn take(
+        &self,
+        place: VacantEntry<'_, String, Arc<Slot>>,
+        mut made: Session,
+        fence: u64,
+        replayed: usize,
+        at: Millis,
+    ) -> Taken {
+        // What history held of it needs no undoing.
+        let mut lines = made.take_lines();
+        if lines.is_empty() {
+            lines.push(made.snapshot());
+        }
+        if !self.store.outlives_process() {
+            lines.clear();
+        }
+        let name = made.id().to_owned();
+        let (lease, appended) = self.store.acquire(&name, fence, made.root(), &lines);
+        let kept =
+            Kept::new(made, Arc::clone(&self.store), lease.clone(), replayed + appended.bytes);
+        let slot = Arc::new(Slot {
+            session: Mutex::new(kept),
+            files: SessionFiles::new(&self.files, &name),
+            tag: tag(&name),
+            last_active: AtomicU64::new(at),
+        });
+        self.by_tag.insert(slot.tag, Arc::clone(&slot));
+        place.insert(Arc::clone(&slot));
+        Taken { slot, lease, ticket: appended.ticket }
+    }
+
+    /// A session whose lease was refused is not there.
+    pub fn drop_refused(&self, taken: &Taken) {
+        let session = taken.lease.session();
+        self.sessions.remove_if(session, |_, slot| Arc::ptr_eq(slot, &taken.slot));
+        self.by_tag.remove_if(&taken.slot.tag, |_, slot| Arc::ptr_eq(slot, &taken.slot));
+        taken.slot.lock().close();
+        self.checks.end_session(session);
+        drop(self.store.release(&taken.lease, 0));
+    }
+
+    /// Closes a session: its tokens are gone with it. The tickets tell when the store is done.
+    pub fn close(&self, session: &str, at: Millis) -> Result<Vec<Ticket>, ErrorObject> {
         let slot = self.slot(session, at)?;
         self.sessions.remove(session);
         self.by_tag.remove(&slot.tag);
         // A WAIT that is being prepared still holds the slot: it finds itself overtaken.
-        slot.lock().close();
+        let tickets = slot.lock().let_go(at);
         self.checks.end_session(session);
-        Ok(())
+        Ok(tickets)
+    }
+
+    /// The process ends: what is left goes to the store, within this time.
+    pub fn end(&self, patience: Duration) {
+        for slot in self.slots() {
+            slot.lock().catch_up(When::Now);
+        }
+        self.store.close(patience);
     }
 
     /// The sessions, by name.
@@ -202,6 +262,26 @@ impl Daemon {
         slots.sort_by(|(one, _), (two, _)| one.cmp(two));
         slots.into_iter().map(|(_, slot)| slot).collect()
     }
+}
+
+/// What became of an opening.
+#[derive(Debug)]
+pub enum Life {
+    /// The session was live here.
+    Live,
+    /// It was stored.
+    Restored(Taken),
+    /// Nobody knew it.
+    New(Taken),
+}
+
+/// A session that was just taken in; the store may yet refuse its lease.
+#[derive(Debug)]
+pub struct Taken {
+    slot: Arc<Slot>,
+    lease: Lease,
+    /// Tells whether the lease is ours and the first lines are durable.
+    pub ticket: Ticket,
 }
 
 /// What sessions are given.

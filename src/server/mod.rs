@@ -13,6 +13,7 @@ mod checks;
 mod convert;
 mod daemon;
 mod handlers;
+mod kept;
 mod session_files;
 mod surroundings;
 

@@ -199,7 +199,7 @@ impl SessionFiles {
         let mut session = slot.lock();
         // An agent that is gone by now knows nothing.
         drop(session.apply(at, scope, event));
-        drop(session.take_lines());
+        session.keep();
         drop(session);
         for waiting in waiting {
             // Whoever waited may be gone.
@@ -221,7 +221,7 @@ impl SessionFiles {
         self.push(move || {
             let mut session = slot.lock();
             drop(session.apply(at, &scope, Event::FileForgotten { path }));
-            drop(session.take_lines());
+            session.keep();
             drop(session);
             _ = sender.send(());
         })?;

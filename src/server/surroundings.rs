@@ -86,13 +86,15 @@ impl Surroundings {
     }
 
     /// Randomness for one WAIT. The token ends in the session's tag, so that a commit, which names
-    /// no session, finds it.
-    pub fn material(&self, tag: u64) -> std::io::Result<Material> {
+    /// no session, finds it. What is countable differs from one life of a session, as its fencing
+    /// number counts them, to the next.
+    pub fn material(&self, tag: u64, fence: u64) -> std::io::Result<Material> {
         let mut bytes = [0_u8; 24];
         match self {
             Self::System => getrandom::fill(&mut bytes).map_err(std::io::Error::other)?,
             Self::Deterministic { given, .. } => {
                 let count = given.fetch_add(1, Ordering::Relaxed);
+                let count = count.wrapping_add(fence.wrapping_sub(1) << 32);
                 let hash = blake3::hash(&count.to_le_bytes());
                 bytes.copy_from_slice(&hash.as_bytes()[..24]);
             }

@@ -9,3 +9,4 @@ mod json_rpc;
 mod native;
 mod order;
 mod secrecy;
+mod store;

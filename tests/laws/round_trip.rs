@@ -9,10 +9,11 @@ use reminderd::engine::{
 };
 
 use proptest::prelude::Strategy as _;
+use serde_json::Value;
 
 use crate::law;
 use crate::operation::{Form, Operation, Policy, Script, Text, Trigger, path, script};
-use crate::world::{Outcome, World, ensure, kit};
+use crate::world::{Outcome, World, ensure, kit, restore};
 
 /// The next WAIT of a scope, its generators answering the same whoever asks.
 fn next_wait(session: &mut Session, scope: &ScopePath) -> Outcome<Delivery> {
@@ -96,6 +97,43 @@ fn goes_on(script: &Script) -> Outcome {
 #[test]
 fn a_session_rebuilt_from_its_ledger_goes_on() {
     law("tests/laws/regressions/ledger.txt", 96, &script(50), goes_on);
+}
+
+/// A session's durable state as text, without the number of its last queued item: what does not
+/// outlive the process is counted by the live one alone.
+fn state_of(session: &Session) -> Value {
+    let mut state = serde_json::to_value(session.snapshot()).expect("it is plain data");
+    state["snapshot"]["serial"].take();
+    state
+}
+
+/// Law 3 of the architecture: a replay that begins at a snapshot yields what all lines yield.
+fn begins_at_a_snapshot(script: &Script) -> Outcome {
+    let world = World::run(script)?;
+    let expected = state_of(&world.restored()?);
+    for (lines, snapshot) in &world.snapshots {
+        let later = &world.ledger[*lines..];
+        let given = state_of(&restore(std::iter::once(snapshot).chain(later))?);
+        ensure!(given == expected, "from the snapshot after {lines} lines {given}, and {expected}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_replay_may_begin_at_any_snapshot() {
+    law("tests/laws/regressions/snapshots.txt", 96, &script(50), begins_at_a_snapshot);
+}
+
+/// A commit that the store could not keep leaves nothing behind, and the same commit sent again
+/// tells what it would have told.
+#[test]
+fn a_lost_commit_may_come_again() {
+    law("tests/laws/regressions/lost_commits.txt", 96, &script(50), |script| {
+        let lost = World::run_stumbling(script)?;
+        let kept = World::run(script)?;
+        ensure!(lost.ledger == kept.ledger, "other lines: {:?} and {:?}", lost.ledger, kept.ledger);
+        Ok(())
+    });
 }
 
 /// What asks nothing but history: no caps, no spacing, nothing that counts what was lost.

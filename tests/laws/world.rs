@@ -38,6 +38,13 @@ pub fn kit() -> Kit {
     Kit { registry: &Catalogue, digest: readable }
 }
 
+/// The session that these lines yield.
+pub fn restore<'a>(lines: impl Iterator<Item = &'a String>) -> Outcome<Session> {
+    let lines: Result<Vec<Line>, _> = lines.map(|line| serde_json::from_str(line)).collect();
+    let lines = lines.map_err(|error| format!("a ledger line cannot be read: {error}"))?;
+    Session::restore(kit(), "s", lines).map_err(|error| format!("cannot be restored: {error}"))
+}
+
 /// A session and its model.
 #[derive(Debug)]
 pub struct World {
@@ -45,6 +52,10 @@ pub struct World {
     pub model: Model,
     /// Ledger lines as a store would keep them.
     pub ledger: Vec<String>,
+    /// Snapshots on the way, each with the number of lines that it stands for.
+    pub snapshots: Vec<(usize, String)>,
+    /// Whether the store loses every commit at first.
+    pub stumbles: bool,
     /// Everything that the engine answered, as text.
     pub transcript: String,
     /// The records of each scope, oldest first, as they were committed.
@@ -72,6 +83,8 @@ impl World {
             session: Session::new(kit(), "s"),
             model: Model::new(profile, late_receipts),
             ledger: vec![],
+            snapshots: vec![],
+            stumbles: false,
             transcript: String::new(),
             records: Default::default(),
             deliveries: vec![],
@@ -96,13 +109,26 @@ impl World {
 
     /// Runs a whole script, and ends with the laws that can be asked of any state.
     pub fn run(script: &Script) -> Outcome<Self> {
+        Self::new(script.profile, script.late_receipts).after(script)
+    }
+
+    /// The same whose store loses every commit at first: each is undone and comes again.
+    pub fn run_stumbling(script: &Script) -> Outcome<Self> {
         let mut world = Self::new(script.profile, script.late_receipts);
+        world.stumbles = true;
+        world.after(script)
+    }
+
+    fn after(mut self, script: &Script) -> Outcome<Self> {
         for (index, operation) in script.operations.iter().enumerate() {
-            world
-                .step(operation)
+            self.step(operation)
                 .map_err(|why| format!("operation {index} {operation:?}: {why}"))?;
+            if index % 5 == 0 {
+                let snapshot = serde_json::to_string(&self.session.snapshot());
+                self.snapshots.push((self.ledger.len(), snapshot.expect("it is plain data")));
+            }
         }
-        Ok(world)
+        Ok(self)
     }
 
     fn keep_lines(&mut self) {
@@ -375,10 +401,21 @@ impl World {
 
     /// The session that the ledger yields, through its text.
     pub fn restored(&self) -> Outcome<Session> {
-        let read = |line: &String| serde_json::from_str::<Line>(line);
-        let lines: Result<Vec<_>, _> = self.ledger.iter().map(read).collect();
-        let lines = lines.map_err(|error| format!("a ledger line cannot be read: {error}"))?;
-        Session::restore(kit(), "s", lines).map_err(|error| format!("cannot be restored: {error}"))
+        restore(self.ledger.iter())
+    }
+
+    /// Commits, loses the commit's line, and finds everything as it was.
+    fn lose(&mut self, token: &str, named: Option<&[String]>) -> Outcome {
+        let before = self.session.snapshot();
+        let open = self.session.open_tokens();
+        if !self.session.commit(self.now, token, named, None).is_ok_and(|given| !given.already) {
+            return Ok(());
+        }
+        drop(self.session.take_lines());
+        ensure!(self.session.undo(token), "there is nothing to undo");
+        ensure!(self.session.snapshot() == before, "an undone commit leaves something behind");
+        ensure!(self.session.open_tokens() == open, "the token is not open again");
+        Ok(())
     }
 
     // The WAIT
@@ -590,6 +627,9 @@ impl World {
             Choice::Unknown => Some(vec!["no such entry".to_owned()]),
         };
         let name = self.names[token].clone();
+        if self.stumbles {
+            self.lose(&name, named.as_deref())?;
+        }
         let given = self.session.commit(self.now, &name, named.as_deref(), None);
         let expected = self.model.commit(token, choice);
         self.note("committed", &given);

@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -53,7 +54,25 @@ impl Start {
     pub fn new(framing: Framing) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reminderd"));
         command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
+        command.arg("--ephemeral");
         Self { framing, command, reads: true }
+    }
+
+    /// The daemon with a store in this directory.
+    pub fn keeping(framing: Framing, state: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reminderd"));
+        command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
+        command.arg("--state").arg(state);
+        Self { framing, command, reads: true }
+    }
+
+    /// Through this command, which is given the daemon's own behind its arguments.
+    #[must_use]
+    pub fn through(mut self, program: &str, arguments: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command.args(arguments).arg(self.command.get_program()).args(self.command.get_args());
+        self.command = command;
+        self
     }
 
     /// With a variable in its environment.
@@ -281,6 +300,19 @@ impl Daemon {
         });
         assert!(ended, "the daemon still runs after {limit:?}");
         self.status.and_then(|status| status.code()).expect("the daemon was not killed")
+    }
+
+    /// Ends the daemon at once, as a crash would, and forgives what it still said.
+    pub fn kill(mut self) {
+        let mut child = self.child.take().expect("the daemon was started");
+        child.kill().expect("it is our child");
+        self.status = Some(child.wait().expect("it is our child"));
+        self.received = None;
+    }
+
+    /// Claims the problems that came so far.
+    pub fn forgive_problems(&mut self) {
+        self.unclaimed.retain(|message| message["method"] != "reminderd/problem");
     }
 
     /// What the daemon said on stderr so far.

@@ -24,9 +24,9 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::matching::shown;
 use super::script::GeneratorAnswer;
 
-/// The arguments with which this program serves a script: private, in memory, without the
-/// user's configuration, and the same in every run.
-const DAEMON_ARGUMENTS: [&str; 3] = ["--ephemeral", "--no-config", "--deterministic"];
+/// The arguments with which this program serves a script: without the user's configuration, and the
+/// same in every run.
+const DAEMON_ARGUMENTS: [&str; 2] = ["--no-config", "--deterministic"];
 
 /// Variables of the environment that would lead a daemon to the user's own state.
 const HOME_VARIABLES: [&str; 6] = [
@@ -66,17 +66,25 @@ pub type Answer = Result<Value, Value>;
 #[derive(Debug)]
 pub enum Launcher {
     /// This program, in a private home that is removed with the launcher.
-    Own(tempfile::TempDir),
+    Own {
+        /// The home.
+        home: tempfile::TempDir,
+        /// Whether it keeps what it told there, rather than in memory.
+        keeps: bool,
+    },
     /// Any other command, through `sh -c`.
     Against(String),
 }
 
 impl Launcher {
     /// A launcher for the command given, or for this program.
-    pub fn new(against: Option<&str>) -> io::Result<Self> {
+    pub fn new(against: Option<&str>, keeps: bool) -> io::Result<Self> {
         match against {
             Some(command) => Ok(Self::Against(command.to_owned())),
-            None => tempfile::Builder::new().prefix("reminderd-run-").tempdir().map(Self::Own),
+            None => {
+                let home = tempfile::Builder::new().prefix("reminderd-run-").tempdir()?;
+                Ok(Self::Own { home, keeps })
+            }
         }
     }
 
@@ -87,9 +95,12 @@ impl Launcher {
                 command.arg("-c").arg(line);
                 Ok(command)
             }
-            Self::Own(home) => {
+            Self::Own { home, keeps } => {
                 let mut command = Command::new(std::env::current_exe()?);
                 command.args(DAEMON_ARGUMENTS);
+                if !keeps {
+                    command.arg("--ephemeral");
+                }
                 for (name, _) in std::env::vars_os() {
                     if name.to_string_lossy().starts_with("REMINDERD_") {
                         command.env_remove(name);
@@ -731,9 +742,9 @@ mod tests {
 
     #[test]
     fn our_own_daemon_sees_nothing_of_the_users() {
-        let launcher = Launcher::new(None).expect("a home");
+        let launcher = Launcher::new(None, true).expect("a home");
         let command = launcher.command().expect("a command");
-        let Launcher::Own(home) = &launcher else { panic!("another command") };
+        let Launcher::Own { home, .. } = &launcher else { panic!("another command") };
         for variable in HOME_VARIABLES {
             let set = command.as_std().get_envs().find(|(name, _)| *name == variable);
             assert_eq!(set, Some((variable.as_ref(), Some(home.path().as_os_str()))));

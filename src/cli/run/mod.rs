@@ -55,7 +55,8 @@ begin with `#` are skipped.
                                               "silent": true instead: never answered
   {"asked": ID, "expect": [{…}, …]}           how often and with what ID was asked since then
   {"problem": true, "expect": {…}}            awaits the next reminderd/problem
-  {"initialize": {…}}                         first step only: its initializationOptions
+  {"store": true}                             first step only: what was told outlives restarts
+  {"initialize": {…}}                         before all others: its initializationOptions
   {"say": TEXT}                               a heading for people, with --show
 
 Beside a verb may stand
@@ -313,7 +314,7 @@ impl ScriptRunner<'_> {
         against: Option<&str>,
         transcript: Option<&mut Transcript>,
     ) -> Result<ScriptReport, RunError> {
-        let launcher = Launcher::new(against).map_err(RunError::Start)?;
+        let launcher = Launcher::new(against, script.keeps).map_err(RunError::Start)?;
         let name = self.name.clone();
         let mut client = Client::new(launcher, &name, transcript);
 
@@ -457,7 +458,7 @@ impl ScriptRunner<'_> {
             Action::Problem => {
                 Exchange { params: no_params, answer: Some(Ok(client.problem().await?)) }
             }
-            Action::Say { .. } => Exchange { params: no_params, answer: None },
+            Action::Store | Action::Say { .. } => Exchange { params: no_params, answer: None },
         })
     }
 

@@ -17,6 +17,8 @@ use super::reference::{Text, is_name};
 pub struct Script {
     /// Its steps in order; the first is always the one that initializes.
     pub steps: Vec<Step>,
+    /// Whether the daemon keeps what it told over restarts.
+    pub keeps: bool,
 }
 
 /// One line of a script.
@@ -35,6 +37,8 @@ pub struct Step {
 /// What a step does.
 #[derive(Clone, Debug)]
 pub enum Action {
+    /// Has the daemon keep what it told over restarts.
+    Store,
     /// Says what to initialize with.
     Initialize {
         /// The `initializationOptions`.
@@ -149,6 +153,7 @@ impl Action {
     /// The action in a few words, for reports.
     pub fn describe(&self) -> String {
         match self {
+            Self::Store => "store".to_owned(),
             Self::Initialize { .. } => "initialize".to_owned(),
             Self::Request { verb, method, .. } if matches!(*verb, "event" | "request") => {
                 format!("{verb} {method}")
@@ -214,6 +219,7 @@ struct Verb {
 
 /// The verbs of the language.
 const VERBS: &[Verb] = &[
+    Verb { name: "store", beside: &[] },
     Verb { name: "initialize", beside: &["as", "expect", "expectError"] },
     Verb { name: "open", beside: &["as", "expect", "expectError"] },
     Verb { name: "event", beside: &["params", "as", "expect", "expectError"] },
@@ -239,12 +245,22 @@ pub fn parse(text: &str) -> Result<Script, Vec<ScriptError>> {
     let mut errors = Vec::new();
     let mut defined = BTreeSet::new();
     let mut seen_step = false;
+    let mut keeps = false;
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let trimmed = line.trim();
         if trimmed.is_empty() || trimmed.starts_with('#') {
             continue;
         }
         match parse_line(index + 1, line, &defined) {
+            Ok(Step { action: Action::Store, line, .. }) => {
+                if seen_step {
+                    let message = "`store` comes too late, the daemon is already running; make it \
+                                   the first step";
+                    errors.push(ScriptError { line, column: 1, message: message.to_owned() });
+                }
+                keeps = true;
+                continue;
+            }
             Ok(step) => {
                 let initializes = matches!(step.action, Action::Initialize { .. });
                 if initializes && seen_step {
@@ -272,7 +288,7 @@ pub fn parse(text: &str) -> Result<Script, Vec<ScriptError>> {
     if !seen_step {
         steps.push(Step::initialize_before(1));
     }
-    if errors.is_empty() { Ok(Script { steps }) } else { Err(errors) }
+    if errors.is_empty() { Ok(Script { steps, keeps }) } else { Err(errors) }
 }
 
 fn name_in(line: &str) -> Option<String> {
@@ -443,6 +459,7 @@ impl LineReader<'_> {
     fn action(&mut self, verb: &Verb) -> Option<Action> {
         let value = self.members.get(verb.name)?.clone();
         match verb.name {
+            "store" => self.flag("store").then_some(Action::Store),
             "initialize" => self
                 .object(verb.name, value, "its initializationOptions")
                 .map(|options| Action::Initialize { options }),
@@ -793,6 +810,7 @@ mod tests {
     #[test]
     fn every_verb_is_read() {
         let text = r#"
+{"store":true}
 {"initialize":{"protocolVersion":1}}
 {"say":"A heading"}
 {"open":{"session":"s"},"as":"o","expect":{"state":"new"}}
@@ -819,6 +837,7 @@ mod tests {
 {"problem":true,"expect":{"code":-33004}}
 "#;
         let script = parse(text).expect("a script");
+        assert!(script.keeps);
         let described: Vec<_> = script.steps.iter().map(Step::describe).collect();
         assert_eq!(
             described,

@@ -11,6 +11,7 @@ mod turns;
 mod wait;
 
 use crate::engine::{Event, Refusal, RefusalKind, ScopePath, Value};
+use crate::store::{Holder, StoreError};
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::scope::Scope as WireScope;
 
@@ -61,6 +62,40 @@ pub fn error(refusal: &Refusal) -> ErrorObject {
         RefusalKind::BadRecord => ErrorKind::BadRecord,
     };
     ErrorObject::new(kind, refusal.message.clone())
+}
+
+/// What the store says as an error on the wire.
+pub fn store_error(error: &StoreError) -> ErrorObject {
+    match error {
+        StoreError::Held(holder) => {
+            let held = ErrorObject::new(
+                ErrorKind::SessionHeld,
+                format!("{error}: close it there, or end that daemon, then try again"),
+            );
+            match holder {
+                Some(Holder { pid, since, host }) => held.with(
+                    "holder",
+                    serde_json::json!({ "pid": pid, "since": since, "host": host }),
+                ),
+                None => held,
+            }
+        }
+        StoreError::Failed(why) | StoreError::Unusable(why) => {
+            ErrorObject::new(ErrorKind::StoreFailed, format!("nothing was told: {why}"))
+        }
+    }
+}
+
+/// A stored session whose lines this build cannot replay.
+pub fn unreadable(session: &str, refusal: &Refusal) -> ErrorObject {
+    ErrorObject::new(
+        ErrorKind::StoreFailed,
+        format!(
+            "what is stored of session {session:?} cannot be replayed: {} (session/close with \
+             forget erases it)",
+            refusal.message
+        ),
+    )
 }
 
 fn invalid(message: impl Into<String>) -> ErrorObject {

@@ -79,7 +79,7 @@ fn touched(
         let mut session = slot.lock();
         let event = Event::Touched { path: path.clone(), wrote, whole };
         session.apply(call.at, &scope, event).map_err(|refusal| convert::error(&refusal))?;
-        drop(session.take_lines());
+        call.keep(&mut session);
         session.newest()
     };
     if !identity::is_path(&path) {

@@ -25,11 +25,13 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::convert::{self, Reported};
 use super::daemon::Daemon;
+use super::kept::Kept;
 use super::{Answer, Connection, InitializeRequest, Outcome, transport};
 use crate::engine::{
     Applied, Event, Millis, PENDING_MAX, Profile, STAGED_MAX, ScopePath, Session, TURN_EVENTS_MAX,
 };
 use crate::reminders;
+use crate::store::When;
 
 /// One message, on its way to its handler.
 #[derive(Clone, Copy, Debug)]
@@ -159,7 +161,7 @@ pub fn call(call: &Call<'_>) -> Outcome {
         "tool/begin" => call.event(convert::tool_begin),
         "tool/end" => call.event(convert::tool_end),
         "turn/begin" => call.event(convert::turn_begin),
-        "turn/end" => call.event(convert::turn_end),
+        "turn/end" => call.flushed_event(convert::turn_end),
         "usage/report" => call.event(convert::usage_report),
         "verifier/started" => call.event(convert::verifier_started),
         "workspace/didChangeWatchedFiles" => documents::watched(call),
@@ -202,6 +204,25 @@ impl Call<'_> {
         Outcome::Now(self.apply(convert).map(|_| RawValue::NULL.to_owned()))
     }
 
+    /// Reads an event, applies it, and answers `null` once it is durable.
+    fn flushed_event<P: DeserializeOwned>(
+        &self,
+        convert: impl FnOnce(P) -> Result<Reported, ErrorObject>,
+    ) -> Outcome {
+        if let Err(error) = self.apply(convert) {
+            return Outcome::Now(Err(error));
+        }
+        if !self.daemon.store().outlives_process() {
+            return Outcome::Now(Ok(RawValue::NULL.to_owned()));
+        }
+        let ticket = self.daemon.store().flush();
+        // What cannot be written stays in memory, as `reminderd/problem` says.
+        Outcome::Applied(Box::pin(async move {
+            drop(ticket.wait().await);
+            Ok(RawValue::NULL.to_owned())
+        }))
+    }
+
     /// Reads an event and applies it. What a value that this build does not know was left out of
     /// is counted (`SPEC.md`, "Tolerance").
     fn apply<P: DeserializeOwned>(
@@ -211,6 +232,7 @@ impl Call<'_> {
         let Reported { session, scope, event, skipped } = convert(self.params()?)?;
         let slot = self.daemon.slot(&session, self.at)?;
         let mut session = slot.lock();
+        session.catch_up(When::Behind);
         let ends_turn = event.as_ref().is_some_and(Event::ends_turn);
         let is_of_an_agent = event.as_ref().is_some_and(Event::begins_or_ends_agent);
         let applied = match event {
@@ -226,13 +248,21 @@ impl Call<'_> {
             self.daemon.checks().end_turn(&session, &scope);
         }
         self.count_skipped(&mut session, skipped)?;
-        // Nothing keeps lines yet: this build's daemon is in memory alone.
-        drop(session.take_lines());
+        self.keep(&mut session);
         Ok(applied)
     }
 }
 
 impl Call<'_> {
+    /// Hands what happened to the store. Where the store fails, it stays in memory and the client is
+    /// told so, once.
+    fn keep(&self, session: &mut Kept) {
+        session.keep();
+        if let Some(trouble) = session.news_of_trouble() {
+            self.connection.peer().problem(self.method.name, &convert::store_error(&trouble));
+        }
+    }
+
     /// Counts values that this build does not know, for `session/state`.
     fn count_skipped(
         &self,

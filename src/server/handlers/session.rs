@@ -1,5 +1,8 @@
 //! Sessions: opening, forking, closing, listing; and the clock that scripts move.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use reminderd_protocol::NoParams;
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::initialize::{ClockParams, ClockResult};
@@ -9,9 +12,11 @@ use reminderd_protocol::session::{
 };
 use serde_json::value::RawValue;
 
-use super::{Call, answer, convert};
+use super::{Call, answer, convert, internal};
 use crate::engine::ScopePath;
+use crate::server::daemon::{Daemon, Life, Slot, Taken};
 use crate::server::{Answer, Outcome};
+use crate::store::{Loaded, StoreError};
 
 /// The longest name of a session, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
@@ -28,10 +33,29 @@ fn check_name(session: &str) -> Result<(), ErrorObject> {
 
 /// `session/open`
 pub fn open(call: &Call<'_>) -> Outcome {
-    Outcome::Now(opened(call))
+    opened(call).unwrap_or_else(|error| Outcome::Now(Err(error)))
 }
 
-fn opened(call: &Call<'_>) -> Answer {
+/// Answers once a session's lease is ours and its first lines are durable. It is there before that,
+/// for the messages behind this one.
+fn once_taken(daemon: &Arc<Daemon>, taken: Option<Taken>, answer: Answer) -> Outcome {
+    let Some(taken) = taken else { return Outcome::Now(answer) };
+    if taken.ticket.outcome() == Some(Ok(())) {
+        return Outcome::Now(answer);
+    }
+    let daemon = Arc::clone(daemon);
+    Outcome::Later(Box::pin(async move {
+        match taken.ticket.clone().wait().await {
+            Ok(()) => answer,
+            Err(error) => {
+                daemon.drop_refused(&taken);
+                Err(convert::store_error(&error))
+            }
+        }
+    }))
+}
+
+fn opened(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let params: SessionOpenParams = call.params()?;
     let session = params.session.clone();
     check_name(&session)?;
@@ -40,30 +64,35 @@ fn opened(call: &Call<'_>) -> Answer {
     let client = call.connection.client();
     let trusted = client.and_then(|client| client.options["trusted"].as_bool());
     opening.trusted = opening.trusted.or(trusted);
-    let ((opened, roster), is_new) = call.daemon.open(&session, call.at, |session| {
+    let ((opened, roster), life) = call.daemon.open(&session, call.at, |session| {
         let opened = session.open(call.at, opening).map_err(|refusal| convert::error(&refusal))?;
         call.count_skipped(session, skipped)?;
-        drop(session.take_lines());
         let root = session.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
         Ok((opened, convert::roster(root)))
     })?;
     let slot = call.daemon.slot(&session, call.at)?;
     slot.files().restrict(&slot.lock(), &deny, &own);
-    answer(&SessionOpenResult {
+    let (state, taken) = match life {
+        Life::Live => (OpenState::Live, None),
+        Life::Restored(taken) => (OpenState::Restored, Some(taken)),
+        Life::New(taken) => (OpenState::New, Some(taken)),
+    };
+    let answer = answer(&SessionOpenResult {
         session,
-        state: if is_new { OpenState::New } else { OpenState::Live },
+        state,
         records: convert::records_report(opened, unreadable),
         roster,
         untrusted: Vec::new(),
-    })
+    });
+    Ok(once_taken(call.daemon, taken, answer))
 }
 
 /// `session/fork`
 pub fn fork(call: &Call<'_>) -> Outcome {
-    Outcome::Now(forked(call))
+    forked(call).unwrap_or_else(|error| Outcome::Now(Err(error)))
 }
 
-fn forked(call: &Call<'_>) -> Answer {
+fn forked(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let params: SessionForkParams = call.params()?;
     check_name(&params.into)?;
     let source = call.daemon.slot(&params.session, call.at)?;
@@ -84,37 +113,91 @@ fn forked(call: &Call<'_>) -> Answer {
         roster: convert::roster(root),
         untrusted: Vec::new(),
     };
-    call.daemon.adopt(forked)?;
-    answer(&result)
+    let taken = call.daemon.adopt(forked, call.at)?;
+    Ok(once_taken(call.daemon, Some(taken), answer(&result)))
 }
 
-/// `session/close`
+/// `session/close`. Where the store cannot keep what was written behind, the answer says so.
 pub fn close(call: &Call<'_>) -> Outcome {
     let closed = call.params().and_then(|params: SessionCloseParams| {
-        call.daemon.close(&params.session, call.at).map(|()| RawValue::NULL.to_owned())
+        let SessionCloseParams { session, forget } = params;
+        match call.daemon.close(&session, call.at) {
+            Ok(mut tickets) => {
+                if forget {
+                    tickets = vec![call.daemon.store().forget(&session)];
+                }
+                Ok(tickets)
+            }
+            // What is only stored can be erased all the same, whatever is wrong with it.
+            Err(unknown) if forget => match call.daemon.store().load(&session) {
+                Ok(loaded) if loaded == Loaded::default() => Err(unknown),
+                Err(error @ (StoreError::Held(_) | StoreError::Unusable(_))) => {
+                    Err(convert::store_error(&error))
+                }
+                Ok(_) | Err(StoreError::Failed(_)) => {
+                    Ok(vec![call.daemon.store().forget(&session)])
+                }
+            },
+            Err(unknown) => Err(unknown),
+        }
     });
-    Outcome::Now(closed)
+    let tickets = match closed {
+        Err(error) => return Outcome::Now(Err(error)),
+        Ok(tickets) => tickets,
+    };
+    if tickets.iter().all(|ticket| ticket.outcome() == Some(Ok(()))) {
+        return Outcome::Now(Ok(RawValue::NULL.to_owned()));
+    }
+    Outcome::Applied(Box::pin(async move {
+        for ticket in tickets {
+            ticket.wait().await.map_err(|error| convert::store_error(&error))?;
+        }
+        Ok(RawValue::NULL.to_owned())
+    }))
 }
 
-/// `session/list`
+/// `session/list`. The stored ones are read beside the connection's path.
 pub fn list(call: &Call<'_>) -> Outcome {
-    let listed = call.params().and_then(|_: NoParams| {
-        let mut summaries = Vec::new();
-        for slot in call.daemon.slots() {
-            let session = slot.lock();
-            let root = session.scope(&ScopePath::ROOT).ok();
-            summaries.push(SessionSummary {
-                session: session.id().to_owned(),
-                root: session.root().map(str::to_owned),
-                state: SessionLife::Live,
-                turn: root.and_then(|root| root.turn.as_ref()).map(|turn| turn.id.clone()),
-                open_tokens: session.open_tokens() as u64,
-                last_active: slot.last_active(),
-            });
-        }
-        answer(&summaries)
-    });
-    Outcome::Now(listed)
+    if let Err(error) = call.params::<NoParams>() {
+        return Outcome::Now(Err(error));
+    }
+    let live: Vec<_> = call.daemon.slots().iter().map(|slot| summary(slot)).collect();
+    let store = Arc::clone(call.daemon.store());
+    let listed = move || {
+        let stored = store.list().map_err(|error| convert::store_error(&error))?;
+        let mut all = live;
+        let names: BTreeSet<_> = all.iter().map(|one| one.session.clone()).collect();
+        let stored = stored.into_iter().filter(|one| !names.contains(&one.session));
+        all.extend(stored.map(|one| SessionSummary {
+            session: one.session,
+            root: one.root,
+            state: SessionLife::Stored,
+            turn: None,
+            open_tokens: 0,
+            last_active: one.active,
+        }));
+        all.sort_by(|one, two| one.session.cmp(&two.session));
+        answer(&all)
+    };
+    if !call.daemon.store().outlives_process() {
+        return Outcome::Now(listed());
+    }
+    Outcome::Later(Box::pin(async move {
+        tokio::task::spawn_blocking(listed).await.unwrap_or_else(|error| Err(internal(&error)))
+    }))
+}
+
+fn summary(slot: &Slot) -> SessionSummary {
+    let session = slot.lock();
+    let root = session.scope(&ScopePath::ROOT).ok();
+    SessionSummary {
+        session: session.id().to_owned(),
+        root: session.root().map(str::to_owned),
+        state: SessionLife::Live,
+        turn: root.and_then(|root| root.turn.as_ref()).map(|turn| turn.id.clone()),
+        open_tokens: session.open_tokens() as u64,
+        last_active: slot.last_active(),
+    }
 }
 
 /// `reminderd/clock`

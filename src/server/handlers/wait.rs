@@ -18,11 +18,13 @@ use serde::Deserialize as _;
 use super::{Call, answer, convert, internal};
 use crate::engine::{
     Ask, Delivery, Findings, Millis, Problem, Receipt, Refusal, RefusalKind, ScopePath, Serial,
-    Session, Staged, short_name,
+    Staged, short_name,
 };
 use crate::files;
 use crate::server::daemon::{Daemon, Slot};
+use crate::server::kept::Kept;
 use crate::server::{Answer, Connection, Outcome, Peer, Surroundings};
+use crate::store::{Ticket, When};
 
 /// How much of a WAIT's time the client's generators may take.
 const GENERATORS_DEADLINE: Duration = Duration::from_millis(250);
@@ -43,17 +45,27 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let slot = call.daemon.slot(&scope.session, call.at)?;
     let mut request = convert::wait(params, call.connection.id())?;
     let path = request.scope.clone();
-    let material =
-        call.daemon.surroundings().material(slot.tag()).map_err(|error| internal(&error))?;
-
     let mut session = slot.lock();
+    session.catch_up(When::Behind);
+    let fence = session.lease().fence();
+    let material =
+        call.daemon.surroundings().material(slot.tag(), fence).map_err(|error| internal(&error))?;
     request.prepared = call.daemon.checks().prepared(&session, &path);
     let staged =
         session.stage(call.at, &request, material).map_err(|refusal| convert::error(&refusal))?;
+    // What the request said of history.
+    call.keep(&mut session);
     let (wait, asks, wanted) = match staged {
         Staged::Ready(delivery) => {
-            let answer = delivered(&mut session, call.connection, call.at, *delivery, auto_commit);
-            return Ok(Outcome::Now(answer));
+            let delivered =
+                delivered(&mut session, call.connection, call.at, *delivery, auto_commit)?;
+            drop(session);
+            return Ok(match delivered {
+                Delivered { answer, commit: None } => Outcome::Now(answer),
+                Delivered { answer, commit: Some((token, ticket)) } => {
+                    Outcome::Later(Box::pin(once_committed(slot, token, ticket, answer)))
+                }
+            });
         }
         Staged::Asking { wait, asks, wanted } => (wait, asks, wanted),
     };
@@ -67,7 +79,14 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let prepared = Prepared { slot, path, wait, finished: false };
     Ok(Outcome::Later(Box::pin(async move {
         let (answers, findings) = join(answers, findings).await;
-        prepared.finish(&daemon, &connection, &answers, &findings, auto_commit)
+        let slot = Arc::clone(&prepared.slot);
+        let delivered = prepared.finish(&daemon, &connection, &answers, &findings, auto_commit)?;
+        match delivered {
+            Delivered { answer, commit: None } => answer,
+            Delivered { answer, commit: Some((token, ticket)) } => {
+                once_committed(slot, token, ticket, answer).await
+            }
+        }
     })))
 }
 
@@ -88,7 +107,7 @@ impl Prepared {
         answers: &BTreeMap<String, String>,
         findings: &Findings,
         auto_commit: bool,
-    ) -> Answer {
+    ) -> Result<Delivered, ErrorObject> {
         self.finished = true;
         let now = daemon.now();
         let mut session = self.slot.lock();
@@ -136,13 +155,19 @@ fn ask(
 }
 
 /// The answer to a WAIT whose delivery is complete.
+struct Delivered {
+    answer: Answer,
+    /// The commit that it has to wait for.
+    commit: Option<(String, Ticket)>,
+}
+
 fn delivered(
-    session: &mut Session,
+    session: &mut Kept,
     connection: &Connection,
     now: Millis,
     delivery: Delivery,
     auto_commit: bool,
-) -> Answer {
+) -> Result<Delivered, ErrorObject> {
     for Problem { id, message } in &delivery.problems {
         let error = ErrorObject::new(
             ErrorKind::InvalidParams,
@@ -150,45 +175,88 @@ fn delivered(
         );
         connection.peer().problem("reminder/wait", &error);
     }
+    let mut commit = None;
     if auto_commit {
-        session
-            .commit(now, &delivery.token, None, None)
-            .map_err(|refusal| convert::error(&refusal))?;
+        let token = delivery.token.clone();
+        session.catch_up(When::Now);
+        session.commit(now, &token, None, None).map_err(|refusal| convert::error(&refusal))?;
+        let kept = session.keep_commit(&token).map_err(|error| {
+            give_up(session, &token);
+            convert::store_error(&error)
+        })?;
+        commit = kept.map(|ticket| (token, ticket));
     }
-    drop(session.take_lines());
-    answer(&convert::delivery(delivery, auto_commit))
+    Ok(Delivered { answer: answer(&convert::delivery(delivery, auto_commit)), commit })
 }
 
-/// `reminder/commit`
+/// Answers a WAIT that committed itself once that is durable.
+async fn once_committed(slot: Arc<Slot>, token: String, ticket: Ticket, answer: Answer) -> Answer {
+    let kept = ticket.wait().await;
+    let mut session = slot.lock();
+    session.catch_up(When::Behind);
+    match kept {
+        Ok(()) => answer,
+        Err(error) => {
+            give_up(&mut session, &token);
+            Err(convert::store_error(&error))
+        }
+    }
+}
+
+/// A token that its client never heard of.
+fn give_up(session: &mut Kept, token: &str) {
+    if let Err(refusal) = session.release(token) {
+        tracing::debug!(?refusal, "a commit that was undone had expired");
+    }
+}
+
+/// `reminder/commit`. It takes effect at once and is answered when it is durable; where that fails
+/// it is undone, and the token may be committed again.
 pub fn commit(call: &Call<'_>) -> Outcome {
-    let committed = call.params().and_then(|params: CommitParams| {
-        let slot = of_token(call.daemon, &params.token)?;
-        let mut session = slot.lock();
-        let placement = match (params.placement, params.record) {
-            (placement, Some(false)) => {
-                let place = placement.unwrap_or_default();
-                Some(format!("{place} (no record kept)").trim().to_owned())
-            }
-            (placement, _) => placement,
-        };
-        let receipt = session
-            .commit(call.at, &params.token, params.entries.as_deref(), placement)
-            .map_err(|refusal| token_error(&refusal, &params.token))?;
-        drop(session.take_lines());
-        let Receipt { record, committed, held, already } = receipt;
-        let record = record.map(convert::wire_record);
-        answer(&CommitResult { record, committed, held, already })
-    });
-    Outcome::Now(committed)
+    committed(call).unwrap_or_else(|error| Outcome::Now(Err(error)))
+}
+
+fn committed(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
+    let CommitParams { token, entries, placement, record } = call.params()?;
+    let slot = of_token(call.daemon, &token)?;
+    let mut session = slot.lock();
+    session.catch_up(When::Now);
+    let placement = match (placement, record) {
+        (placement, Some(false)) => {
+            let place = placement.unwrap_or_default();
+            Some(format!("{place} (no record kept)").trim().to_owned())
+        }
+        (placement, _) => placement,
+    };
+    let receipt = session
+        .commit(call.at, &token, entries.as_deref(), placement)
+        .map_err(|refusal| token_error(&refusal, &token))?;
+    let ticket = if receipt.already {
+        // The first one may be on its way: neither is answered before it arrived.
+        session.under_way(&token)
+    } else {
+        session.keep_commit(&token).map_err(|error| convert::store_error(&error))?
+    };
+    drop(session);
+    let Receipt { record, committed, held, already } = receipt;
+    let record = record.map(convert::wire_record);
+    let answer = answer(&CommitResult { record, committed, held, already });
+    let Some(ticket) = ticket else { return Ok(Outcome::Now(answer)) };
+    Ok(Outcome::Later(Box::pin(async move {
+        let kept = ticket.wait().await;
+        slot.lock().catch_up(When::Behind);
+        kept.map_err(|error| convert::store_error(&error))?;
+        answer
+    })))
 }
 
 /// `reminder/release`
 pub fn release(call: &Call<'_>) -> Outcome {
     let released = call.params().and_then(|params: ReleaseParams| {
         let released = of_token(call.daemon, &params.token).and_then(|slot| {
-            slot.lock()
-                .release(&params.token)
-                .map_err(|refusal| token_error(&refusal, &params.token))
+            let mut session = slot.lock();
+            session.catch_up(When::Behind);
+            session.release(&params.token).map_err(|refusal| token_error(&refusal, &params.token))
         });
         match released {
             // A token of a session that is gone is not open: that is all a release asks.
@@ -228,8 +296,9 @@ fn gone(token: &str) -> ErrorObject {
     ErrorObject::new(
         ErrorKind::TokenExpired,
         format!(
-            "token {token} is of a session or daemon that is gone, and nothing was told with it \
-             (send reminder/wait again)"
+            "token {token} is of a session that is not open here, or of a daemon that is gone before \
+             it was committed: nothing is told with it now (open its session, then send \
+             reminder/wait again)"
         ),
     )
 }

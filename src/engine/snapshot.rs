@@ -1,0 +1,200 @@
+//! A snapshot: what a session's lines come to, so that a replay stays short. It holds what outlives
+//! the process and nothing else: a replay of the lines and a replay that begins at a snapshot of
+//! them yield the same session.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::event::{Definition, HostReport, Profile};
+use super::facts::{ScopeFacts, SessionFacts};
+use super::ledger::{KeptHistory, Line};
+use super::path::ScopePath;
+use super::queue::{Fifo, Pending};
+use super::record::{Record, Serial};
+use super::refusal::Refusal;
+use super::reminder::Registry;
+use super::scope::{Member, Scope, Source, Turn};
+use super::token::{Fate, Fates};
+use super::{Kit, Session};
+
+/// The durable state of a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    root: Option<String>,
+    opened: bool,
+    profile: Profile,
+    trusted: bool,
+    host: HostReport,
+    facts: SessionFacts,
+    /// What reminders put into the FIFO. What clients enqueued does not outlive the process.
+    fifo: Vec<Pending>,
+    ancestors: Vec<String>,
+    continued_episode: Option<String>,
+    scopes: Vec<KeptScope>,
+    for_agents: Vec<KeptMember>,
+    for_capped_agents: Vec<KeptMember>,
+    /// Committed tokens: a second commit answers the same after a restart too.
+    committed: BTreeMap<String, Fate>,
+    former: BTreeMap<String, Record>,
+    serial: Serial,
+}
+
+/// A scope without what waits in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct KeptScope {
+    path: ScopePath,
+    settled: bool,
+    max_requests: Option<u64>,
+    role: Option<String>,
+    roster: Vec<KeptMember>,
+    turn: Option<Turn>,
+    used_turns: BTreeSet<String>,
+    turns_ended: u64,
+    requests: u64,
+    prompts: u64,
+    history: KeptHistory,
+    facts: ScopeFacts,
+    native_compaction: bool,
+}
+
+/// A member of a roster as data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct KeptMember {
+    definition: Definition,
+    enabled: bool,
+    source: Source,
+    since: Serial,
+}
+
+impl Session {
+    /// The session's durable state, as a line that stands for all lines before it.
+    pub fn snapshot(&self) -> Line {
+        let pushed = self.fifo.iter().filter(|item| item.tells.is_some());
+        let committed = self.fates.committed();
+        Line::Snapshot(Box::new(Snapshot {
+            root: self.root.clone(),
+            opened: self.opened,
+            profile: self.profile,
+            trusted: self.trusted,
+            host: self.host.clone(),
+            facts: self.facts.clone(),
+            fifo: pushed.cloned().collect(),
+            ancestors: self.ancestors.clone(),
+            continued_episode: self.continued_episode.clone(),
+            scopes: self.scopes.values().map(KeptScope::of).collect(),
+            for_agents: self.for_agents.iter().map(KeptMember::of).collect(),
+            for_capped_agents: self.for_capped_agents.iter().map(KeptMember::of).collect(),
+            committed: committed.map(|(token, fate)| (token.clone(), fate.clone())).collect(),
+            former: self.former.clone(),
+            serial: self.serial,
+        }))
+    }
+}
+
+impl Snapshot {
+    /// The session that it was made of. What waited in queues is gone.
+    pub(super) fn into_session(self, kit: Kit, id: String) -> Result<Session, Refusal> {
+        let mut session = Session::new(kit, id);
+        let mut fifo = Fifo::default();
+        for item in self.fifo {
+            fifo.push(item)?;
+        }
+        let mut fates = Fates::default();
+        for (token, fate) in self.committed {
+            fates.note(token, fate);
+        }
+        for kept in self.scopes {
+            session.scopes.insert(kept.path.clone(), kept.into_scope(kit.registry)?);
+        }
+        session.root = self.root;
+        session.opened = self.opened;
+        session.profile = self.profile;
+        session.trusted = self.trusted;
+        session.host = self.host;
+        session.facts = self.facts;
+        session.fifo = fifo;
+        session.ancestors = self.ancestors;
+        session.continued_episode = self.continued_episode;
+        session.for_agents = into_roster(self.for_agents, kit.registry)?;
+        session.for_capped_agents = into_roster(self.for_capped_agents, kit.registry)?;
+        session.fates = fates;
+        session.former = self.former;
+        session.serial = self.serial;
+        Ok(session)
+    }
+}
+
+impl KeptScope {
+    fn of(scope: &Scope) -> Self {
+        let Scope {
+            path,
+            settled,
+            max_requests,
+            role,
+            roster,
+            turn,
+            used_turns,
+            turns_ended,
+            requests,
+            prompts,
+            history,
+            queue: _,
+            tokens: _,
+            calls: _,
+            facts,
+            native_compaction,
+        } = scope;
+        Self {
+            path: path.clone(),
+            settled: *settled,
+            max_requests: *max_requests,
+            role: role.clone(),
+            roster: roster.iter().map(KeptMember::of).collect(),
+            turn: turn.clone(),
+            used_turns: used_turns.clone(),
+            turns_ended: *turns_ended,
+            requests: *requests,
+            prompts: *prompts,
+            history: history.kept(),
+            facts: facts.clone(),
+            native_compaction: *native_compaction,
+        }
+    }
+
+    fn into_scope(self, registry: &dyn Registry) -> Result<Scope, Refusal> {
+        Ok(Scope {
+            settled: self.settled,
+            max_requests: self.max_requests,
+            role: self.role,
+            roster: into_roster(self.roster, registry)?,
+            turn: self.turn,
+            used_turns: self.used_turns,
+            turns_ended: self.turns_ended,
+            requests: self.requests,
+            prompts: self.prompts,
+            history: self.history.into(),
+            facts: self.facts,
+            native_compaction: self.native_compaction,
+            ..Scope::new(self.path)
+        })
+    }
+}
+
+impl KeptMember {
+    fn of(member: &Member) -> Self {
+        let Member { definition, enabled, source, since, reminder: _ } = member;
+        Self { definition: definition.clone(), enabled: *enabled, source: *source, since: *since }
+    }
+}
+
+fn into_roster(kept: Vec<KeptMember>, registry: &dyn Registry) -> Result<Vec<Member>, Refusal> {
+    let members = kept.into_iter().map(|kept| {
+        let KeptMember { definition, enabled, source, since } = kept;
+        let reminder = registry.build(&definition)?;
+        Ok(Member { definition, enabled, source, since, reminder })
+    });
+    members.collect()
+}
