@@ -30,9 +30,10 @@ impl Client {
         client
     }
 
-    /// The daemon itself.
+    /// The daemon itself, in memory, so that several may have a session of the same name.
     pub fn daemon() -> Self {
-        let command = Command::new(env!("CARGO_BIN_EXE_reminderd"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reminderd"));
+        command.arg("--ephemeral");
         Self::start(command, &serde_json::json!({}))
     }
 

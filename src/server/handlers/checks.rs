@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use reminderd_protocol::diagnostics::{DiagnosticPublishParams, PublishDiagnosticsParams};
@@ -18,7 +17,7 @@ use crate::diagnostics::{
     self, Bookkeeper, Outcome as Settled, Owner, Place, Reading, TEXT_BYTES_MAX,
 };
 use crate::engine::Refusal;
-use crate::files::secrecy::{self, Secrecy};
+use crate::files::secrecy::Secrecy;
 use crate::files::{self, Looked, identity};
 use crate::server::checks::owner;
 use crate::server::daemon::Daemon;
@@ -52,13 +51,15 @@ fn for_owner<T>(
         call.daemon.checks().with(|it| act(it, &owner))
     });
     let acted = acted.map_err(|refusal| convert::error(&refusal))?;
-    Ok((acted, Look { owner, root: session.root().map(str::to_owned) }))
+    let secrecy = slot.files().secrecy(&session);
+    Ok((acted, Look { owner, root: session.root().map(str::to_owned), secrecy }))
 }
 
-/// Whose files are looked at, and from where.
+/// Whose files are looked at, from where, and what of them may be shown.
 struct Look {
     owner: Owner,
     root: Option<String>,
+    secrecy: Arc<Secrecy>,
 }
 
 /// `edit/begin`
@@ -95,7 +96,7 @@ impl Look {
     /// texts, so that problems whose lines were only shifted are known again. The edit itself has
     /// taken effect.
     fn at(self, daemon: &Arc<Daemon>, readings: Vec<Reading>) -> Outcome {
-        let Self { owner, root } = self;
+        let Self { owner, root, secrecy } = self;
         let (on_disk, elsewhere): (Vec<_>, Vec<_>) =
             readings.into_iter().partition(|reading| identity::is_path(&reading.path));
         let place = Place { is_inside: root.is_none(), shows: true };
@@ -108,10 +109,8 @@ impl Look {
         let daemon = Arc::clone(daemon);
         Outcome::Later(Box::pin(async move {
             let paths: Vec<_> = on_disk.iter().map(|reading| reading.path.clone()).collect();
-            let options = secrecy::Options::default();
-            let secrecy = Secrecy::new(root.as_deref().map(Path::new), &options);
             let most = TEXT_BYTES_MAX as u64;
-            let looks = files::look_at_edited(paths, root, Arc::new(secrecy), most);
+            let looks = files::look_at_edited(paths, root, secrecy, most);
             // A disk that hangs holds nobody up, and nothing is told of its files.
             if let Ok(looks) = tokio::time::timeout(files::DEADLINE, looks).await {
                 for (reading, looked) in on_disk.iter().zip(looks) {
