@@ -588,7 +588,12 @@ impl State {
         self.watch(scope, path, place);
         let Some(files) = self.scopes.get_mut(scope) else { return };
         let Some(watched) = files.watched.get_mut(path) else { return };
-        self.seen.add(fingerprint(Some(&sight.state)), content);
+        let print = fingerprint(Some(&sight.state));
+        if watched.known.as_ref().is_some_and(|known| known.is_as(&sight.state)) {
+            // What is known from before a restart has its content again.
+            self.known.fill(print, content.clone());
+        }
+        self.seen.add(print, content);
         let before = watched.sight.replace(sight);
         self.seen.remove(fingerprint(before.as_ref().map(|sight| &sight.state)));
         let spelling = watched.place.spelling.clone();
@@ -712,8 +717,14 @@ impl Shelf {
     fn add(&mut self, fingerprint: Option<Fingerprint>, content: Option<Arc<Content>>) {
         let Some(fingerprint) = fingerprint else { return };
         let kept = self.by_fingerprint.entry(fingerprint);
-        let kept = kept.or_insert(Kept { users: 0, content: None, used: 0 });
-        kept.users += 1;
+        kept.or_insert(Kept { users: 0, content: None, used: 0 }).users += 1;
+        self.fill(Some(fingerprint), content);
+    }
+
+    /// The content that files have, if it was not kept.
+    fn fill(&mut self, fingerprint: Option<Fingerprint>, content: Option<Arc<Content>>) {
+        let Some(fingerprint) = fingerprint else { return };
+        let Some(kept) = self.by_fingerprint.get_mut(&fingerprint) else { return };
         if kept.content.is_none()
             && let Some(content) = content
         {

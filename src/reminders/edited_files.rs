@@ -18,6 +18,9 @@ const PATH_CHARS_MAX: usize = 500;
 /// Listed files that are told, or wait, together.
 const LISTED_TOGETHER: usize = 50;
 
+/// Why it is silent where no file is watched.
+const UNWATCHED: &str = "no file was read or written here";
+
 /// The kind's own keys.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -101,9 +104,10 @@ impl Reminder for EditedFiles {
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {
-        let watched = &view.scope.facts.watched;
-        if watched.is_empty() {
-            return Proposal::silent("no file was read or written here", "after one is");
+        let facts = &view.scope.facts;
+        // What was touched just now may not be looked at yet: a WAIT does not overtake that.
+        if facts.watched.is_empty() && facts.touched.is_empty() {
+            return Proposal::silent(UNWATCHED, "after one is");
         }
         let wanted = Wanted { path: String::new(), reading: Reading::Edits(self.limits) };
         let edits = match view.findings.get(&wanted) {
@@ -111,6 +115,10 @@ impl Reminder for EditedFiles {
             Some(Found::Edits(edits)) => edits,
             Some(_) => &Vec::new(),
         };
+        let watched = &facts.watched;
+        if watched.is_empty() {
+            return Proposal::silent(UNWATCHED, "after one is");
+        }
         if edits.is_empty() {
             return Proposal::counting(
                 [watched.len() as u64, 0, 0],
@@ -145,11 +153,13 @@ fn parts(edits: &[Edited], view: &View<'_>) -> Vec<Part> {
     for some in named.chunks(LISTED_TOGETHER) {
         let lines: Vec<_> = some.iter().map(|edited| listed(edited, root)).collect();
         let body =
-            format!("Named only; read what is there before relying on it:\n{}", lines.join("\n"));
+            format!("Only named here; read again what you still rely on:\n{}", lines.join("\n"));
         parts.push(part(body, some.iter().copied(), view));
     }
     if let Some(first) = parts.first_mut() {
-        first.body.insert_str(0, "These files are not as this conversation last saw them.\n\n");
+        first
+            .body
+            .insert_str(0, "These files have changed since this conversation last saw them.\n\n");
     }
     parts
 }

@@ -210,11 +210,12 @@ impl Daemon {
         }
         let name = made.id().to_owned();
         let (lease, appended) = self.store.acquire(&name, fence, made.root(), &lines);
+        let files = SessionFiles::new(&self.files, &made, self.store.directory());
         let kept =
             Kept::new(made, Arc::clone(&self.store), lease.clone(), replayed + appended.bytes);
         let slot = Arc::new(Slot {
             session: Mutex::new(kept),
-            files: SessionFiles::new(&self.files, &name, self.store.directory()),
+            files,
             tag: tag(&name),
             last_active: AtomicU64::new(at),
         });

@@ -13,8 +13,8 @@ use tokio::sync::oneshot;
 use super::daemon::Slot;
 use super::lane::{Coalesced, Lane};
 use crate::engine::{
-    DiffLimits, Edited, Event, Findings, Found, Millis, Reading, Refusal, RefusalKind, ScopePath,
-    Serial, Session, Wanted,
+    Definition, DiffLimits, Edited, Event, Findings, Found, Millis, Reading, Refusal, RefusalKind,
+    ScopePath, Serial, Session, Wanted,
 };
 use crate::files::secrecy::{self, Secrecy};
 use crate::files::{self, Bounds, Desk, Files};
@@ -32,12 +32,66 @@ pub struct SessionFiles {
 }
 
 /// What decides of a session's files what may be shown and kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 struct Rules {
-    root: Option<PathBuf>,
+    root: Option<String>,
     deny: Vec<String>,
     own: Vec<String>,
-    settings: EditedFilesSettings,
+    definition: Option<Definition>,
+}
+
+impl Rules {
+    fn of(session: &Session) -> Self {
+        Self {
+            root: session.root().map(str::to_owned),
+            deny: session.deny().to_vec(),
+            own: session.own().to_vec(),
+            definition: definition(session).cloned(),
+        }
+    }
+
+    /// Whether the session still says the same.
+    fn are_of(&self, session: &Session) -> bool {
+        self.root.as_deref() == session.root()
+            && self.deny == session.deny()
+            && self.own == session.own()
+            && self.definition.as_ref() == definition(session)
+    }
+
+    /// The keys of the kind. What could not be read was refused when it was set.
+    fn settings(&self) -> EditedFilesSettings {
+        let settings = self.definition.as_ref().map(EditedFilesSettings::of);
+        settings.and_then(Result::ok).unwrap_or_default()
+    }
+
+    fn secrecy(&self, state: Option<&PathBuf>) -> secrecy::Options {
+        let EditedFilesSettings { secret, generated, .. } = self.settings();
+        let (deny, own) = (self.deny.clone(), self.own.clone());
+        secrecy::Options {
+            secret,
+            generated,
+            deny,
+            own,
+            state: state.cloned().into_iter().collect(),
+        }
+    }
+
+    fn bounds(&self) -> Bounds {
+        let settings = self.settings();
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        Bounds {
+            bytes: settings.content_bytes,
+            contents: count(settings.content_files),
+            watched: count(settings.watched_files),
+            ..Bounds::default()
+        }
+    }
+}
+
+/// The roster's `edited-files`, whose keys hold for all of the session's scopes.
+fn definition(session: &Session) -> Option<&Definition> {
+    let root = session.scopes().next()?;
+    root.roster.iter().find(|it| it.id() == "edited-files").map(|member| &member.definition)
 }
 
 /// A scope read a file, or wrote it.
@@ -76,14 +130,16 @@ impl Snapshot {
 
 impl SessionFiles {
     /// The files of a session that was just made. Looks at no disk.
-    pub fn new(files: &Arc<Files>, session: &str, state: Option<PathBuf>) -> Self {
-        let secrecy = Arc::new(Secrecy::new(None, &secrecy::Options::default()));
+    pub fn new(files: &Arc<Files>, session: &Session, state: Option<PathBuf>) -> Self {
+        let rules = Rules::of(session);
+        let root = rules.root.as_ref().map(Path::new);
+        let secrecy = Arc::new(Secrecy::new(root, &rules.secrecy(state.as_ref())));
         Self {
-            state,
-            desk: files.open(session, secrecy, Bounds::default()),
+            desk: files.open(session.id(), secrecy, rules.bounds()),
             lane: Arc::default(),
             snapshots: Coalesced::default(),
-            rules: Mutex::default(),
+            rules: Mutex::new(rules),
+            state,
         }
     }
 
@@ -103,40 +159,21 @@ impl SessionFiles {
         self.desk.spellings(real)
     }
 
-    /// Takes over what the session says of its files, where it is something else than before.
-    fn follow(&self, session: &Session) {
-        let root = session.scopes().next();
-        let member = root.and_then(|root| root.roster.iter().find(|it| it.id() == "edited-files"));
-        // What could not be read was refused when it was set.
-        let settings = member
-            .and_then(|member| EditedFilesSettings::of(&member.definition).ok())
-            .unwrap_or_default();
-        let rules = Rules {
-            root: session.root().map(PathBuf::from),
-            deny: session.deny().to_vec(),
-            own: session.own().to_vec(),
-            settings,
-        };
+    /// Takes over what the session says of its files, where it is something else than before: to be
+    /// called before anything of them is kept or shown.
+    pub fn follow(&self, session: &Session) {
         let mut known = self.rules.lock();
-        if *known == rules {
+        if known.are_of(session) {
             return;
         }
-        let Rules { root, deny, own, settings } = &rules;
-        let options = secrecy::Options {
-            secret: settings.secret.clone(),
-            generated: settings.generated.clone(),
-            deny: deny.clone(),
-            own: own.clone(),
-            state: self.state.iter().cloned().collect(),
-        };
-        self.desk.set_secrecy(Arc::new(Secrecy::new(root.as_deref(), &options)));
-        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        self.desk.set_bounds(Bounds {
-            bytes: settings.content_bytes,
-            contents: count(settings.content_files),
-            watched: count(settings.watched_files),
-            ..Bounds::default()
-        });
+        let rules = Rules::of(session);
+        let options = rules.secrecy(self.state.as_ref());
+        // What was kept is given up only where something else may be shown.
+        if rules.root != known.root || options != known.secrecy(self.state.as_ref()) {
+            let root = rules.root.as_ref().map(Path::new);
+            self.desk.set_secrecy(Arc::new(Secrecy::new(root, &options)));
+        }
+        self.desk.set_bounds(rules.bounds());
         *known = rules;
     }
 

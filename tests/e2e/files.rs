@@ -2,199 +2,16 @@
 //! has a directory of its own.
 
 use std::ffi::OsStr;
+use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use std::{env, fs, process};
 
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Framing};
-
-/// A directory that is gone when the test ends.
-struct Directory(PathBuf);
-
-impl Directory {
-    fn new() -> Self {
-        static LAST: AtomicUsize = AtomicUsize::new(0);
-        let number = LAST.fetch_add(1, Ordering::Relaxed);
-        let directory = env::temp_dir().join(format!("reminderd-{}-{number}", process::id()));
-        fs::create_dir_all(&directory).expect("a temporary directory can be made");
-        Self(fs::canonicalize(directory).expect("it is there"))
-    }
-}
-
-impl Drop for Directory {
-    fn drop(&mut self) {
-        // What is left of a failed test does no harm.
-        let _: Result<(), _> = fs::remove_dir_all(&self.0);
-    }
-}
-
-/// A session with real files below its root, and the client that has it.
-struct Project {
-    daemon: Daemon,
-    root: PathBuf,
-    directory: Directory,
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "a test reads better with `json!` as it is")]
-impl Project {
-    fn new() -> Self {
-        Self::with(json!({}))
-    }
-
-    /// With kinds switched or retuned.
-    fn with(kinds: Value) -> Self {
-        let directory = Directory::new();
-        let root = directory.0.join("root");
-        fs::create_dir(&root).expect("the root can be made");
-        let mut daemon = Daemon::initialized(Framing::Lines);
-        let params = json!({"session": "s", "root": text_of(&root), "kinds": kinds});
-        let answer = daemon.request("session/open", params);
-        assert!(answer["result"].is_object(), "{answer}");
-        let mut project = Self { daemon, root, directory };
-        project.event("turn/begin", json!({"turn": "1"}));
-        project
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.root.join(name)
-    }
-
-    /// A path as text.
-    fn at(&self, name: &str) -> String {
-        text_of(&self.path(name)).to_owned()
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) {
-        write(&self.path(name), content);
-    }
-
-    fn remove(&self, name: &str) {
-        fs::remove_file(self.path(name)).expect("it is there");
-    }
-
-    /// A path beside the root.
-    fn outside(&self, name: &str) -> PathBuf {
-        self.directory.0.join(name)
-    }
-
-    fn event(&mut self, method: &str, params: Value) {
-        let answer = self.daemon.request(method, on_session(params));
-        assert_eq!(answer.get("result"), Some(&Value::Null), "{method}: {answer}");
-    }
-
-    fn read(&mut self, name: &str) {
-        let uri = self.at(name);
-        self.event("file/read", json!({"uri": uri}));
-    }
-
-    fn mention(&mut self, name: &str) {
-        let target = self.at(name);
-        self.event("mention/add", json!({"kind": "file", "target": target}));
-    }
-
-    fn ask(&mut self, params: Value) -> Delivery {
-        let answer = self.daemon.request("reminder/wait", on_session(params));
-        assert!(answer["result"].is_object(), "{answer}");
-        Delivery(answer["result"].clone())
-    }
-
-    fn wait(&mut self) -> Delivery {
-        self.ask(json!({}))
-    }
-
-    fn commit(&mut self, delivery: &Delivery) {
-        let answer = self.daemon.request("reminder/commit", json!({"token": delivery.0["token"]}));
-        assert!(answer["result"].is_object(), "{answer}");
-    }
-
-    /// A WAIT and its commit.
-    fn told(&mut self) -> Delivery {
-        let delivery = self.wait();
-        self.commit(&delivery);
-        delivery
-    }
-
-    fn compact(&mut self) {
-        self.event("history/compacted", json!({"retained": "none"}));
-    }
-
-    fn next_turn(&mut self, turn: &str) {
-        self.event("turn/begin", json!({"turn": turn}));
-    }
-
-    /// What explain says of a kind.
-    fn explained(&mut self, kind: &str) -> Value {
-        let answer = self.daemon.request("reminder/explain", json!({"session": "s"}));
-        let rows = answer["result"]["rows"].as_array().expect("rows");
-        rows.iter().find(|row| row["kind"] == kind).expect("the kind is explained").clone()
-    }
-}
-
-/// The answer to a WAIT.
-struct Delivery(Value);
-
-impl Delivery {
-    fn of(&self, kind: &str) -> Vec<&str> {
-        let entries = self.0["entries"].as_array().expect("entries").iter();
-        let entries = entries.filter(|entry| entry["type"] == kind);
-        entries.map(|entry| entry["body"].as_str().expect("a body")).collect()
-    }
-
-    fn instructions(&self) -> Vec<&str> {
-        self.of("workspace-instructions")
-    }
-
-    fn mentions(&self) -> Vec<&str> {
-        self.of("mention")
-    }
-
-    fn documents(&self) -> Vec<&str> {
-        self.of("large-attachment")
-    }
-
-    #[track_caller]
-    fn is_silent(&self) {
-        assert_eq!(self.0["entries"], json!([]));
-    }
-}
-
-fn on_session(mut params: Value) -> Value {
-    params["session"] = json!("s");
-    params
-}
-
-fn text_of(path: &Path) -> &str {
-    path.to_str().expect("a temporary path is UTF-8")
-}
-
-fn write(path: &Path, content: impl AsRef<[u8]>) {
-    let parent = path.parent().expect("below a directory");
-    fs::create_dir_all(parent).expect("directories can be made");
-    fs::write(path, content).expect("a file can be written");
-}
-
-/// Every body holds its word, in this order, and there are no others.
-#[track_caller]
-fn assert_each(bodies: &[&str], words: &[&str]) {
-    let fit = bodies.len() == words.len()
-        && bodies.iter().zip(words).all(|(body, word)| body.contains(word));
-    assert!(fit, "expected {words:?} in {bodies:#?}");
-}
-
-/// The only body holds all of these.
-#[track_caller]
-fn assert_one(bodies: &[&str], words: &[&str]) {
-    let [body] = bodies else { panic!("not one entry: {bodies:#?}") };
-    for word in words {
-        assert!(body.contains(word), "no {word:?} in {body:?}");
-    }
-}
+use crate::support::{
+    Daemon, Framing, Project, assert_each, assert_one, on_session, pipe, text_of, write,
+};
 
 /// A document with so many pages and at least so many bytes, as small as it gets.
 fn document(pages: usize, bytes: usize) -> Vec<u8> {
@@ -1024,13 +841,6 @@ fn what_is_not_utf_8_is_decoded_or_named_with_its_size() {
 
 // Secrecy
 
-/// A git repository at the root, made by git itself.
-fn git(project: &Project, arguments: &[&str]) {
-    let output = Command::new("git").args(arguments).current_dir(&project.root).output();
-    let output = output.expect("git is installed");
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
-}
-
 /// §5: secrets are named only, also through a link, in lines, and where the client gave the content.
 #[test]
 fn a_mentioned_secret_is_named() {
@@ -1068,11 +878,11 @@ fn a_mentioned_secret_is_named() {
 #[test]
 fn a_mentioned_file_that_git_ignores_is_named() {
     let mut project = Project::new();
-    git(&project, &["init", "--quiet"]);
+    project.git(&["init", "--quiet"]);
     project.write(".gitignore", "*.log\nAGENTS.md\n");
     project.write("x.log", "IGNORED");
     project.write("tracked.log", "TRACKED");
-    git(&project, &["add", "--force", "tracked.log"]);
+    project.git(&["add", "--force", "tracked.log"]);
     symlink("x.log", project.path("link")).expect("a link");
     for name in ["x.log", "link", "tracked.log"] {
         project.mention(name);
@@ -1121,7 +931,7 @@ fn secrecy_holds_below_a_linked_root() {
     let params = on_session(json!({"root": text_of(&linked), "deny": ["/denied"]}));
     let answer = project.daemon.request("session/open", params);
     assert!(answer["result"].is_object(), "{answer}");
-    git(&project, &["init", "--quiet"]);
+    project.git(&["init", "--quiet"]);
     project.write(".gitignore", "*.log\n");
     let names = [".env", "denied", "x.log", "shown"];
     for name in names {
@@ -1312,10 +1122,4 @@ fn documents_of_agents_are_their_own() {
     project.ask(json!({"agent": "/a"})).is_silent();
     project.read("a.pdf");
     assert_one(&project.told().documents(), &["30"]);
-}
-
-/// A pipe where nobody writes.
-fn pipe(path: &Path) {
-    let status = Command::new("mkfifo").arg(path).status().expect("mkfifo is there");
-    assert!(status.success());
 }

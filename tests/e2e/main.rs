@@ -4,6 +4,7 @@
 mod support;
 
 mod checkers;
+mod edited;
 mod files;
 mod json_rpc;
 mod native;

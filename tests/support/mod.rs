@@ -4,6 +4,8 @@
 //! end, and so does any byte on stdout that is not part of a frame. The traffic is printed when a
 //! test fails. Nothing here sleeps for luck: it waits for a condition, within a limit.
 
+mod project;
+
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -15,6 +17,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+
+pub use project::*;
 
 /// How long anything may take before the test gives up on it.
 pub const PATIENCE: Duration = Duration::from_secs(20);
@@ -104,6 +108,7 @@ impl Start {
             stderr: Arc::default(),
             last_id: 0,
             status: None,
+            forgiven: None,
             child: None,
         };
         daemon.write_from_a_thread(child.stdin.take().expect("stdin is piped"));
@@ -143,6 +148,8 @@ pub struct Daemon {
     stderr: Arc<Mutex<Vec<u8>>>,
     last_id: i64,
     status: Option<ExitStatus>,
+    /// Notifications that may come or not.
+    forgiven: Option<&'static str>,
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "a test reads better with `json!` as it is")]
@@ -156,7 +163,13 @@ impl Daemon {
 
     /// Initializes without any option, and returns the result.
     pub fn initialize(&mut self) -> Value {
-        let answer = self.request("initialize", json!({"capabilities": {}}));
+        self.initialize_with(json!({}))
+    }
+
+    /// Initializes with these options of ours, and returns the result.
+    pub fn initialize_with(&mut self, options: Value) -> Value {
+        let params = json!({"capabilities": {}, "initializationOptions": options});
+        let answer = self.request("initialize", params);
         assert!(answer["result"].is_object(), "initialize: {answer}");
         self.notify("initialized", json!({}));
         answer["result"].clone()
@@ -310,6 +323,11 @@ impl Daemon {
         self.received = None;
     }
 
+    /// Claims the notifications of this method that nobody claims, also those that are to come.
+    pub fn forgive(&mut self, method: &'static str) {
+        self.forgiven = Some(method);
+    }
+
     /// Claims the problems that came so far.
     pub fn forgive_problems(&mut self) {
         self.unclaimed.retain(|message| message["method"] != "reminderd/problem");
@@ -398,6 +416,10 @@ impl Daemon {
                 Received::NotAFrame(text) => panic!("stdout carries more than frames: {text}"),
             }
         }
+        self.unclaimed.retain(|message| {
+            let method = message["method"].as_str();
+            method.is_none() || method != self.forgiven
+        });
         assert!(self.unclaimed.is_empty(), "nobody claimed {:?}", self.unclaimed);
     }
 }

@@ -80,6 +80,7 @@ fn touched(
         let event = Event::Touched { path: path.clone(), wrote, whole };
         session.apply(call.at, &scope, event).map_err(|refusal| convert::error(&refusal))?;
         call.keep(&mut session);
+        slot.files().follow(&session);
         session.newest()
     };
     if !identity::is_path(&path) {
