@@ -33,6 +33,8 @@ pub struct Snapshot {
     ancestors: Vec<String>,
     continued_episode: Option<String>,
     scopes: Vec<KeptScope>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    awaited: BTreeMap<ScopePath, Vec<Record>>,
     for_agents: Vec<KeptMember>,
     for_capped_agents: Vec<KeptMember>,
     /// Committed tokens: a second commit answers the same after a restart too.
@@ -85,6 +87,7 @@ impl Session {
             ancestors: self.ancestors.clone(),
             continued_episode: self.continued_episode.clone(),
             scopes: self.scopes.values().map(KeptScope::of).collect(),
+            awaited: self.awaited.clone(),
             for_agents: self.for_agents.iter().map(KeptMember::of).collect(),
             for_capped_agents: self.for_capped_agents.iter().map(KeptMember::of).collect(),
             committed: committed.map(|(token, fate)| (token.clone(), fate.clone())).collect(),
@@ -118,6 +121,7 @@ impl Snapshot {
         session.fifo = fifo;
         session.ancestors = self.ancestors;
         session.continued_episode = self.continued_episode;
+        session.awaited = self.awaited;
         session.for_agents = into_roster(self.for_agents, kit.registry)?;
         session.for_capped_agents = into_roster(self.for_capped_agents, kit.registry)?;
         session.fates = fates;

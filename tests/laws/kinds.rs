@@ -58,6 +58,8 @@ enum Step {
         looks: bool,
         end: End,
     },
+    /// The conversation goes on in a fork, through one of its last records or all of it.
+    Fork(Option<u8>),
     Restart,
 }
 
@@ -71,7 +73,7 @@ impl Step {
             | Self::Rewind(scope, _)
             | Self::Report(scope, _)
             | Self::Wait { scope, .. } => Some(*scope),
-            Self::Begin(_) | Self::Disk(..) | Self::Host(_) | Self::Restart => None,
+            Self::Begin(_) | Self::Disk(..) | Self::Host(_) | Self::Fork(_) | Self::Restart => None,
         }
     }
 }
@@ -233,6 +235,25 @@ impl Stage {
                 if let Some(delivery) = self.wait(*scope, *seam, *bytes, *looks)? {
                     self.end(*scope, &delivery, *end)?;
                 }
+            }
+            Step::Fork(back) => {
+                let ids = self.ids(0, Choice::All);
+                let index = back.and_then(|back| ids.len().checked_sub(1 + usize::from(back)));
+                let through = index.map(|index| ids[index].as_str());
+                let forked = self.session.fork("s", through, None, None);
+                self.session = forked.map_err(|refusal| refusal.to_string())?;
+                let root = self.session.scope(&ScopePath::ROOT).expect("it is there");
+                let told = root.history.records().len();
+                self.forgotten.retain(|(scope, _), _| *scope == 0);
+                self.forgotten.values_mut().for_each(|from| *from = told.min(*from));
+                // Where the source came from is not where the fork does.
+                self.forgotten.insert((0, "fork-provenance".to_owned()), told);
+                // What a fork begins with is its first line.
+                self.ledger.clear();
+                let first = self.session.snapshot();
+                self.ledger.push(serde_json::to_string(&first).expect("a line is plain data"));
+                drop(self.session.take_lines());
+                self.apply(0, Event::TurnBegan { turn: "open".to_owned() });
             }
             Step::Restart => self.session = self.restored()?,
         }
@@ -668,6 +689,7 @@ fn steps(text: &Text) -> BoxedStrategy<Vec<Step>> {
         1 => (scope(), choice()).prop_map(|(scope, choice)| Step::Report(scope, choice)),
         3 => (0_u8..5, 0_u8..5).prop_map(|(file, state)| Step::Disk(file, state)),
         1 => host,
+        1 => option::of(0_u8..4).prop_map(Step::Fork),
         12 => (scope(), seam, option::weighted(0.1, 0_u64..600), prop::bool::weighted(0.9), end)
             .prop_map(|(scope, seam, bytes, looks, end)| Step::Wait { scope, seam, bytes, looks, end }),
     ];
