@@ -19,6 +19,7 @@ use reminderd::reminders::Catalogue;
 use serde_json::json;
 use support::client::{Client, notification};
 use support::measure::{median_of, medians_in_turns, time};
+use support::store;
 use support::table::{self, Figure, Target};
 use support::{echo, files};
 
@@ -44,6 +45,9 @@ fn main() {
     if std::env::args().any(|argument| argument == "files") {
         return watched_files();
     }
+    if std::env::args().any(|argument| argument == "store") {
+        return kept_sessions();
+    }
     round_trip("WAIT + commit, nothing to say", 0);
     round_trip("WAIT + commit, 3 entries of 200 bytes", 3);
     notifications("parse each message and drop it", &json!({}), &Target::AtLeast(0.7));
@@ -56,6 +60,13 @@ fn main() {
     many_diagnostics();
     after_publishes();
     watched_files();
+    kept_sessions();
+}
+
+/// Sessions that are kept on disk.
+fn kept_sessions() {
+    store::durable_commits(BODY);
+    store::start(&session_in_a_turn(3).snapshot());
 }
 
 /// Watched files at a WAIT, below the wire.

@@ -672,13 +672,13 @@ fn what_is_told_of_a_change_is_what_may_be_and_fits() {
             .collect();
         let expected = [
             (".env", "it matches a secret pattern"),
-            ("Cargo.lock", "it is generated"),
+            ("Cargo.lock", "it is generated, 13903 bytes"),
             ("a", "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"),
-            ("binary", "it is binary"),
+            ("binary", "it is binary, 3 bytes"),
             ("gone", "it is gone"),
             ("ignored", "git ignores it"),
             ("inside", "@@ -1 +1,2 @@\n one\n+other canary\n"),
-            ("large", "it is too large for a diff"),
+            ("large", "it is too large for a diff, 588903 bytes"),
             ("latin", "@@ -6,4 +6,4 @@\n 5\n 6\n 7\n-8\n+nine\n"),
             ("link", "it is a link that leaves the root"),
         ];

@@ -116,6 +116,28 @@ const BANS: &[Ban] = &[
         remedy: "take it as an argument, and let src/server find it out",
     },
     Ban {
+        under: "store",
+        // Tests ask a real session for its lines.
+        except: &["store/tests.rs"],
+        words: &[
+            "crate::reminders",
+            "crate::rules",
+            "crate::files",
+            "crate::diagnostics",
+            "crate::server",
+            "crate::cli",
+        ],
+        law: "src/store names the engine only",
+        remedy: "move what both need into src/store or the engine",
+    },
+    Ban {
+        under: "",
+        except: &["store"],
+        words: &["rusqlite"],
+        law: "only src/store knows its database",
+        remedy: "ask the store",
+    },
+    Ban {
         under: "reminders",
         except: &[],
         words: &["crate::server", "crate::cli", "tokio", "std::fs", "std::time"],

@@ -37,6 +37,20 @@ impl Client {
         Self::start(command, &serde_json::json!({}))
     }
 
+    /// The daemon with a store in this directory.
+    pub fn keeping(state: &std::path::Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reminderd"));
+        command.arg("--state").arg(state);
+        Self::start(command, &serde_json::json!({}))
+    }
+
+    /// Ends the daemon in order.
+    pub fn end(mut self) {
+        self.request("shutdown", "{}");
+        self.send(&notification("exit", "{}"));
+        self.process.wait().expect("the server ends");
+    }
+
     /// Sends a request and reads its reply, which may not be an error.
     pub fn request(&mut self, method: &str, params: &str) -> &str {
         self.message.clear();

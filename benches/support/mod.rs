@@ -4,4 +4,5 @@ pub mod client;
 pub mod echo;
 pub mod files;
 pub mod measure;
+pub mod store;
 pub mod table;

@@ -37,6 +37,7 @@ impl std::fmt::Display for Figure {
         let text = match self {
             Self::Time(time) if time.as_nanos() < 10_000 => format!("{} ns", time.as_nanos()),
             Self::Time(time) => format!("{:.1} µs", time.as_secs_f64() * 1e6),
+            Self::Rate(rate) if *rate < 10_000.0 => format!("{rate:.0} /s"),
             Self::Rate(rate) => format!("{:.0} k/s", rate / 1e3),
         };
         formatter.pad(&text)

@@ -134,12 +134,8 @@ impl Session {
             Event::Touched { path: file, wrote, whole } => {
                 self.touch(path, file, *wrote, *whole)?;
             }
-            Event::FileKnown { path: file, state, at, starts } => {
-                let watched = &mut self.scope_mut(path)?.facts.watched;
-                watched.know(file, state.clone(), *at, *starts);
-            }
-            Event::FileForgotten { path: file } => {
-                return Ok(self.scope_mut(path)?.facts.watched.forget(file).into());
+            Event::FileKnown { .. } | Event::FileForgotten { .. } => {
+                return self.watch(path, event);
             }
             Event::Skipped { what } => *self.skipped.entry(what.clone()).or_default() += 1,
         }
@@ -333,6 +329,18 @@ impl Session {
             scope.facts.whole_reads.push((serial, file.to_owned()));
         }
         Ok(())
+    }
+
+    fn watch(&mut self, path: &ScopePath, event: &Event) -> Result<Applied, Refusal> {
+        let watched = &mut self.scope_mut(path)?.facts.watched;
+        match event {
+            Event::FileKnown { path: file, state, at, starts } => {
+                watched.know(file, state.clone(), *at, *starts);
+                Ok(true.into())
+            }
+            Event::FileForgotten { path: file } => Ok(watched.forget(file).into()),
+            _ => unreachable!("only what is watched comes here"),
+        }
     }
 
     // Queues

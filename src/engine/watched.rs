@@ -154,8 +154,8 @@ impl WatchedFiles {
     /// What is known of those that changed here since this was last asked, in the order in which
     /// the scope learnt it; `None` of those that are not watched any more.
     pub fn take_changes(&mut self) -> Vec<(String, Option<FileState>)> {
-        let changed = std::mem::take(&mut self.changed);
-        let mut changes: Vec<_> = changed
+        let paths = std::mem::take(&mut self.changed);
+        let mut changes: Vec<_> = paths
             .into_iter()
             .map(|path| {
                 let file = self.files.get(&path);

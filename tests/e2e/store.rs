@@ -309,7 +309,9 @@ fn a_corrupt_file_is_set_aside_and_the_daemon_goes_on() {
     assert!(daemon.stderr().contains("set aside"), "{}", daemon.stderr());
     let aside = fs::read_dir(state.path()).expect("a directory").flatten().find(|entry| {
         let name = entry.file_name().to_string_lossy().into_owned();
-        name.starts_with("ledger.sqlite3.damaged-") && !name.ends_with("-shm")
+        name.starts_with("ledger.sqlite3.damaged-")
+            && !name.ends_with("-shm")
+            && !name.ends_with("-wal")
     });
     let aside = fs::read(aside.expect("it is there").path()).expect("a file");
     assert!(aside == bytes, "what is set aside is not the file as it was");
