@@ -51,6 +51,8 @@ pub struct SessionState {
     pub facts: BTreeMap<String, Value>,
     /// The files that the scope edited in its turn, with what checkers said of them since.
     pub diagnostics: Vec<EditedFileState>,
+    /// The files that the session watches.
+    pub files: WatchedFilesState,
     /// The session's agents, each an object with at least its path as `agent`.
     pub agents: Vec<Value>,
     /// How many values were skipped because this build does not know them, by where they stood
@@ -58,6 +60,39 @@ pub struct SessionState {
     pub skipped: BTreeMap<String, u64>,
     /// What else a person should know, a sentence each.
     pub notes: Vec<String>,
+}
+
+/// The files that a session watches.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WatchedFilesState {
+    /// How many paths are watched, counted once for each scope.
+    pub watched: u64,
+    /// How many contents are kept to show differences from.
+    pub contents: u64,
+    /// How many paths are watched no more because there were too many.
+    pub dropped: u64,
+    /// How well the daemon hears of changes; `null` when it does not listen.
+    #[schemars(with = "NullOr<WatcherState>")]
+    pub watcher: Option<WatcherState>,
+}
+
+/// How well a daemon hears of changes, over all of its sessions. What it does not hear of it finds by
+/// comparing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WatcherState {
+    /// How many directories hold watched files.
+    pub directories: u64,
+    /// In how many of them changes are heard.
+    pub heard: u64,
+    /// How often events were lost, so that everything was compared.
+    pub rescans: u64,
+    /// How often events came too late to be waited for.
+    pub late: u64,
+    /// Why files are compared without the help of events; `null` where events are heard of all.
+    #[schemars(with = "NullOr<String>")]
+    pub degraded: Option<String>,
 }
 
 /// A file that a scope edited in its turn.

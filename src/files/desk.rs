@@ -17,9 +17,10 @@ use super::authors::{Authors, Who};
 use super::contents::{Content, Contents, Weight};
 use super::disk::{self, Patience, Reading, Snapshot, Stamp};
 use super::hints::{Changes, Hints};
-use super::secrecy::{Secrecy, Verdict};
+use super::secrecy::{Reason, Secrecy, Verdict};
 use super::text;
 use super::watch::{Health, Watcher};
+use super::withheld::Withheld;
 
 /// The most directories that the daemon watches.
 const DIRECTORIES_MAX: usize = 65_536;
@@ -112,7 +113,8 @@ impl Files {
     ) -> Arc<Desk> {
         let state = Mutex::new(State::new(bounds));
         let secrecy = Mutex::new(secrecy);
-        Arc::new(Desk { files: self.clone(), session: session.into(), secrecy, state })
+        let withheld = Mutex::default();
+        Arc::new(Desk { files: self.clone(), session: session.into(), secrecy, withheld, state })
     }
 
     /// An event named a path. Looks at no disk.
@@ -185,6 +187,7 @@ pub struct Desk {
     pub(super) files: Arc<Files>,
     session: Arc<str>,
     secrecy: Mutex<Arc<Secrecy>>,
+    pub(super) withheld: Mutex<Withheld>,
     pub(super) state: Mutex<State>,
 }
 
@@ -338,10 +341,17 @@ impl Desk {
         snapshot: &Snapshot,
     ) -> Option<Arc<Content>> {
         let FileState::File { fingerprint, .. } = snapshot.state else { return None };
-        let bytes = snapshot.bytes.as_deref()?;
         let path = Path::new(path);
         let secrecy = self.secrecy();
-        let may = secrecy.judge(path, place.real()) == Verdict::Show && !secrecy.is_generated(path);
+        let verdict = secrecy.judge(path, place.real());
+        // What git ignores is often made of what is shown.
+        if matches!(verdict.reason(), Some(Reason::Secret | Reason::Denied)) {
+            self.withheld.lock().add(&snapshot.state);
+        }
+        let bytes = snapshot.bytes.as_deref()?;
+        let may = verdict == Verdict::Show
+            && !self.withheld.lock().has(&snapshot.state)
+            && !secrecy.is_generated(path);
         may.then(|| self.files.contents.keep(fingerprint, bytes))
     }
 }

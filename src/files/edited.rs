@@ -9,10 +9,13 @@ use crate::engine::{Change, DiffLimits, Edited, FileState};
 use super::compare::Difference;
 use super::desk::Desk;
 use super::diff::{self, Limits, Sides};
-use super::secrecy::{Looking, Secrecy};
+use super::secrecy::{Reason, Secrecy};
 
 /// The two contents of a difference that may be shown.
 type Contents = (Arc<[u8]>, Arc<[u8]>);
+
+/// Why content is not told under a name that would allow it.
+const RENAMED: &str = "it holds, or held, the content of a file that is not shown";
 
 /// Why no content is told, as a clause.
 enum Kept {
@@ -47,8 +50,27 @@ impl Desk {
         let told: Vec<Result<Contents, Kept>> = {
             let secrecy = self.secrecy();
             let mut looking = secrecy.looking();
-            let contents = |difference| contents(difference, &secrecy, &mut looking);
-            differences.iter().map(contents).collect()
+            let mut withheld = self.withheld.lock();
+            let reasons: Vec<_> = differences
+                .iter()
+                .map(|Difference { paths, real, .. }| {
+                    paths.iter().find_map(|path| looking.judge(path.as_ref(), real).reason())
+                })
+                .collect();
+            // What is gone may stand under another name by now.
+            for (difference, reason) in differences.iter().zip(&reasons) {
+                if reason.is_some() && difference.now == FileState::Missing {
+                    withheld.add(&difference.was);
+                }
+            }
+            let contents = |(difference, reason): (&Difference, Option<Reason>)| match reason {
+                Some(reason) => Err(Kept::Secret(reason.to_string())),
+                None if withheld.has(&difference.was) || withheld.has(&difference.now) => {
+                    Err(Kept::Secret(RENAMED.to_owned()))
+                }
+                None => contents(difference, &secrecy),
+            };
+            differences.iter().zip(reasons).map(contents).collect()
         };
         let sides: Vec<_> = told.iter().flatten().map(|(old, new)| Sides { old, new }).collect();
         let mut changes = diff::changes(&sides, limits, deadline).into_iter();
@@ -79,17 +101,9 @@ impl Desk {
     }
 }
 
-/// The contents, or why they are not told, as a clause.
-fn contents(
-    difference: &Difference,
-    secrecy: &Secrecy,
-    looking: &mut Looking<'_>,
-) -> Result<Contents, Kept> {
-    let Difference { paths, real, was, now, old, new, .. } = difference;
-    let reason = paths.iter().find_map(|path| looking.judge(path.as_ref(), real).reason());
-    if let Some(reason) = reason {
-        return Err(Kept::Secret(reason.to_string()));
-    }
+/// The contents of a file that may be shown, or why they are not told, as a clause.
+fn contents(difference: &Difference, secrecy: &Secrecy) -> Result<Contents, Kept> {
+    let Difference { paths, was, now, old, new, .. } = difference;
     let unfit = |reason: &str| Err(Kept::Unfit(reason.to_owned()));
     match now {
         FileState::File { .. } => {}

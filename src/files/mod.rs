@@ -17,6 +17,7 @@ mod read;
 pub mod secrecy;
 pub mod text;
 mod watch;
+mod withheld;
 
 pub use compare::Difference;
 pub use contents::{Content, Weight};

@@ -25,6 +25,9 @@ use super::hints::Hints;
 /// How long the marker of a barrier may take; comparing is quicker than to wait any longer.
 const BARRIER: Duration = Duration::from_millis(50);
 
+/// The most different problems that are logged.
+const PROBLEMS_MAX: usize = 100;
+
 /// How well the watcher sees; what it does not see is compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
@@ -34,14 +37,48 @@ pub struct Health {
     pub seen: u64,
     /// Those on network and shared file systems, which raise no events.
     pub remote: u64,
+    /// Those that the system refuses to watch.
+    pub refused: u64,
     /// How often events were lost, so that everything was compared.
     pub rescans: u64,
     /// How often events came too late to be waited for.
     pub late: u64,
+    /// Whether they are late now.
+    pub is_behind: bool,
+    /// Whether events cannot be had at all, or not be waited for.
+    pub is_blind: bool,
     /// Whether the system refuses to watch more.
     pub is_full: bool,
     /// What went wrong last, if anything did.
     pub problem: Option<String>,
+}
+
+impl Health {
+    /// Why files are compared without the help of events at present, as clauses; `None` where
+    /// events are heard of everything.
+    pub fn shortfall(&self) -> Option<String> {
+        let directories = |count: u64, what: &str| match count {
+            0 => None,
+            1 => Some(format!("1 directory {what}")),
+            count => Some(format!("{count} directories {what}")),
+        };
+        let with_problem = |what: &str| match &self.problem {
+            Some(problem) => format!("{what} ({problem})"),
+            None => what.to_owned(),
+        };
+        if self.is_blind {
+            return Some(with_problem("they cannot be relied on"));
+        }
+        let clauses: Vec<_> = [
+            directories(self.remote, "on network file systems"),
+            directories(self.refused, &with_problem("cannot be watched")),
+            self.is_behind.then(|| "they are late".to_owned()),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        (!clauses.is_empty()).then(|| clauses.join(", "))
+    }
 }
 
 /// The watcher.
@@ -74,8 +111,11 @@ struct Table {
     is_over: bool,
     rescans: u64,
     late: u64,
+    is_blind: bool,
     is_full: bool,
     problem: Option<String>,
+    /// What was logged.
+    logged: BTreeSet<String>,
 }
 
 /// A directory in which watched files lie.
@@ -246,8 +286,14 @@ impl Watcher {
             directories: table.directories.len() as u64,
             seen: count(|cover| matches!(cover, Cover::Watched(_))),
             remote: count(|cover| matches!(cover, Cover::Remote(_))),
+            refused: count(|cover| matches!(cover, Cover::Refused(..))),
             rescans: table.rescans,
             late: table.late,
+            is_behind: table.marker.overdue.is_some(),
+            is_blind: table.is_blind
+                || (table.has_thread
+                    && !table.marker.is_wanted
+                    && table.marker.directory.is_none()),
             is_full: table.is_full,
             problem: table.problem.clone(),
         }
@@ -299,10 +345,11 @@ impl Marker {
 impl Table {
     /// Logs what went wrong, the first time.
     fn note(&mut self, problem: &str) {
-        if self.problem.as_deref() != Some(problem) {
+        if !self.logged.contains(problem) && self.logged.len() < PROBLEMS_MAX {
             tracing::warn!("file events: {problem}; watched files are compared instead");
-            self.problem = Some(problem.to_owned());
+            self.logged.insert(problem.to_owned());
         }
+        self.problem = Some(problem.to_owned());
     }
 
     fn has_work(&self) -> bool {
@@ -343,7 +390,10 @@ impl Shared {
             let thread = thread::Builder::new().name("watches".to_owned());
             match thread.spawn(move || shared.set_watches()) {
                 Ok(_) => table.has_thread = true,
-                Err(error) => table.note(&format!("no thread for the watcher: {error}")),
+                Err(error) => {
+                    table.is_blind = true;
+                    table.note(&format!("no thread for the watcher: {error}"));
+                }
             }
         }
         self.work.notify_one();
@@ -358,6 +408,7 @@ impl Shared {
             Err(error) => {
                 let mut table = self.table.lock();
                 // What is wanted stays wanted: nothing is covered.
+                table.is_blind = true;
                 return table.note(&shown(&error));
             }
         };
@@ -709,6 +760,8 @@ mod tests {
         home.watcher.settle();
         let health = home.watcher.health();
         assert_eq!((health.directories, health.seen, health.is_full), (2, 1, true));
+        let shortfall = "1 directory cannot be watched (no more directories can be watched)";
+        assert_eq!(health.shortfall().as_deref(), Some(shortfall));
         home.watcher.unwatch(&home.directory);
         home.watcher.settle();
         assert_eq!(home.watcher.epochs([(&*other, &*other)]), [None]);

@@ -149,9 +149,12 @@ impl SessionFiles {
         self.desk.secrecy()
     }
 
-    /// How many files are watched, and how much is kept of them.
-    pub fn count(&self) -> files::Count {
-        self.desk.count()
+    /// How many files are watched, and how much is kept of them. Of a session that was restored they
+    /// are looked at with its first WAIT.
+    pub fn count(&self, session: &Session) -> files::Count {
+        let known = session.scopes().map(|scope| scope.facts.watched.len()).sum::<usize>() as u64;
+        let watched = known.min(self.rules.lock().settings().watched_files);
+        files::Count { watched, dropped: known - watched, ..self.desk.count() }
     }
 
     /// The spellings under which scopes of the session watch a real path.

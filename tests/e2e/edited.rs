@@ -87,7 +87,7 @@ fn holds(body: String, words: &[&str]) -> String {
 
 /// Lines with numbers.
 fn lines(count: usize, word: &str) -> String {
-    (0..count).map(|number| format!("{word} {number}\n")).collect()
+    (0..count).fold(String::new(), |lines, number| lines + &format!("{word} {number}\n"))
 }
 
 /// The lines of a body that belong to differences.
@@ -134,7 +134,7 @@ fn a_full_read_tells_the_file_as_it_is() {
 fn a_partial_read_starts_the_watch() {
     for part in [json!({"partial": true}), json!({"pages": "1-5"})] {
         let mut project = Project::new();
-        let mut read = |project: &mut Project| {
+        let read = |project: &mut Project| {
             let mut params = part.clone();
             params["uri"] = json!(project.at("a"));
             project.event("file/read", params);
@@ -883,6 +883,23 @@ fn switched_off_and_on_again_it_tells_what_changed_meanwhile() {
 }
 
 // Around it
+
+/// A person sees how many files are watched, and how well.
+#[test]
+fn the_state_says_what_is_watched() {
+    let mut project = Project::with(json!({"edited-files": {"watchedFiles": 2}}));
+    for name in ["a", "d/b", ".env"] {
+        project.known(name, name);
+    }
+    project.is_quiet();
+    let state = project.daemon.request("session/state", json!({"session": "s"}));
+    let files = &state["result"]["files"];
+    assert_eq!([&files["watched"], &files["contents"], &files["dropped"]], [2, 1, 1], "{files}");
+    let watcher = &files["watcher"];
+    assert_eq!(watcher["directories"], 2, "{files}");
+    assert!(watcher["heard"].as_u64() <= Some(2), "{files}");
+    assert_eq!(watcher["degraded"], Value::Null, "{files}");
+}
 
 /// Clients that ask for live hints get them, as they spell the file; others get none, or their tests
 /// would fail for a message that nobody claimed.

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod canary;
 mod checkers;
 mod edited;
 mod files;

@@ -51,6 +51,7 @@ pub struct Start {
     framing: Framing,
     command: Command,
     reads: bool,
+    forbidden: Option<&'static str>,
 }
 
 impl Start {
@@ -59,7 +60,7 @@ impl Start {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reminderd"));
         command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
         command.arg("--ephemeral");
-        Self { framing, command, reads: true }
+        Self { framing, command, reads: true, forbidden: None }
     }
 
     /// The daemon with a store in this directory.
@@ -67,7 +68,7 @@ impl Start {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reminderd"));
         command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
         command.arg("--state").arg(state);
-        Self { framing, command, reads: true }
+        Self { framing, command, reads: true, forbidden: None }
     }
 
     /// Through this command, which is given the daemon's own behind its arguments.
@@ -83,6 +84,13 @@ impl Start {
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// With a client to which this must never be said.
+    #[must_use]
+    pub fn forbidding(mut self, word: &'static str) -> Self {
+        self.forbidden = Some(word);
         self
     }
 
@@ -109,6 +117,7 @@ impl Start {
             last_id: 0,
             status: None,
             forgiven: None,
+            forbidden: self.forbidden,
             child: None,
         };
         daemon.write_from_a_thread(child.stdin.take().expect("stdin is piped"));
@@ -150,6 +159,8 @@ pub struct Daemon {
     status: Option<ExitStatus>,
     /// Notifications that may come or not.
     forgiven: Option<&'static str>,
+    /// What no message may hold.
+    forbidden: Option<&'static str>,
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "a test reads better with `json!` as it is")]
@@ -273,7 +284,7 @@ impl Daemon {
         let Some(output) = self.output.take() else { return };
         let (sender, incoming) = channel();
         self.received = Some(incoming);
-        let framing = self.framing;
+        let (framing, forbidden) = (self.framing, self.forbidden);
         let traffic = Arc::clone(&self.traffic);
         thread::spawn(move || {
             let mut output = BufReader::new(output);
@@ -284,6 +295,9 @@ impl Daemon {
                         lock(&traffic)
                             .push(format!("← {}", text.chars().take(400).collect::<String>()));
                         match serde_json::from_str(&text) {
+                            _ if forbidden.is_some_and(|word| text.contains(word)) => {
+                                Received::NotAFrame(format!("what was forbidden: {text}"))
+                            }
                             Ok(message) => Received::Message(message),
                             Err(_) => Received::NotAFrame(text),
                         }

@@ -24,7 +24,7 @@ pub use state::{
     date_set, fact_set, file, goal_charge, goal_set, hook_context, hook_outcome, job_ended,
     mention_add, mode_set, patch_revised, plan_set, pool_set, section_set, skill_attach,
     skill_offer, state, task_put, task_remove, task_replace, usage_report, verifier_started,
-    wire_task,
+    watched_files, wire_task,
 };
 pub use turns::{agent_settle, agent_spawn, tool_begin, tool_end, turn_begin, turn_end};
 pub use wait::{delivery, explanation, records_report, wait};

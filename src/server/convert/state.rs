@@ -276,6 +276,22 @@ pub fn file(scope: &WireScope, uri: &str) -> Result<(ScopePath, String)> {
     Ok((path(scope)?, files::identity::path_of(&uri)))
 }
 
+/// The watched files of a session, for its state.
+pub fn watched_files(
+    count: files::Count,
+    health: Option<files::Health>,
+) -> wire_state::WatchedFilesState {
+    let files::Count { watched, contents, dropped } = count;
+    let watcher = health.map(|health| wire_state::WatcherState {
+        degraded: health.shortfall(),
+        directories: health.directories,
+        heard: health.seen,
+        rescans: health.rescans,
+        late: health.late,
+    });
+    wire_state::WatchedFilesState { watched, contents, dropped, watcher }
+}
+
 /// Everything that the daemon believes about a scope.
 pub fn state(session: &Session, scope: &Scope, wire_scope: WireScope) -> wire_state::SessionState {
     let facts = session.facts();
@@ -345,6 +361,7 @@ pub fn state(session: &Session, scope: &Scope, wire_scope: WireScope) -> wire_st
             .collect(),
         facts: scope.facts.named.iter().map(|(name, it)| (name.clone(), json(it))).collect(),
         diagnostics: Vec::new(),
+        files: wire_state::WatchedFilesState::default(),
         agents: agents
             .map(|agent| {
                 serde_json::json!({

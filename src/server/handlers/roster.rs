@@ -50,10 +50,15 @@ pub fn explain(call: &Call<'_>) -> Outcome {
     let editors = call.daemon.editors();
     let findings =
         slot.files().look_at(&slot, &path, editors, &secrecy, wanted.clone(), files::DEADLINE);
+    let unheard = call.daemon.files().health().and_then(|health| health.shortfall());
     let explained = move |mut findings: Findings| {
         findings.extend(prepared);
         let rows = slot.lock().explain(now, &path, &findings);
-        let rows = rows.map_err(|refusal| convert::error(&refusal))?;
+        let mut rows = rows.map_err(|refusal| convert::error(&refusal))?;
+        let of_files = rows.iter_mut().filter(|row| row.kind == "edited-files");
+        for (row, unheard) in of_files.zip(&unheard) {
+            row.reason.push_str(&format!("; compared without file events ({unheard})"));
+        }
         answer(&ExplainResult { rows: rows.into_iter().map(convert::explanation).collect() })
     };
     if wanted.is_empty() {

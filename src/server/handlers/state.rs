@@ -13,6 +13,8 @@ pub fn state(call: &Call<'_>) -> Outcome {
         let session = slot.lock();
         let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
         let mut state = convert::state(&session, scope, wire_scope);
+        state.files =
+            convert::watched_files(slot.files().count(&session), call.daemon.files().health());
         let checks = call.daemon.checks();
         convert::add_checks(
             &mut state,
