@@ -217,6 +217,7 @@ fn engine_wait(what: &str, entries: usize) {
             let staged = session.stage(0, &request, material).expect("a turn is open");
             assert!(matches!(staged, Staged::Ready(delivery) if delivery.prices.len() == entries));
             session.commit(0, &token, None, None).expect("the token is open");
+            session.confirm(&token);
             drop(session.take_lines());
         })
     });
@@ -271,6 +272,7 @@ fn wait_and_release(session: &mut Session, number: usize, commits: bool) {
     assert!(matches!(staged, Staged::Ready(_)));
     if commits {
         session.commit(0, &token, None, None).expect("the token is open");
+        session.confirm(&token);
     } else {
         assert_eq!(session.release(&token), Ok(true));
     }
