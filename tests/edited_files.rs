@@ -691,3 +691,30 @@ fn what_is_told_of_a_change_is_what_may_be_and_fits() {
         assert!(matches!(edited[0].change, Change::Diff { omitted: 10, .. }), "{edited:?}");
     }
 }
+
+/// A hard link that is made later raises no event where the file is watched, nor does what is written
+/// through it.
+#[test]
+fn what_is_written_without_an_event_is_found_in_turn() {
+    let options = Options {
+        small: 0,
+        fresh: Duration::ZERO,
+        quiet: Duration::ZERO,
+        settle: Duration::ZERO,
+        ..Options::default()
+    };
+    let session = Session::new(options, Bounds::default());
+    let names: Vec<_> = (0..200).map(|number| format!("d/f{number:03}")).collect();
+    fs::create_dir(session.path("d")).expect("it can be made");
+    for name in &names {
+        session.write(name, "one\n");
+    }
+    session.read(names.iter().map(String::as_str));
+    session.wait();
+    // Another name, in a directory that nobody watches, through which the file is written.
+    let other = session.root.with_file_name("other");
+    fs::hard_link(session.path("d/f100"), &other).expect("it can be linked");
+    fs::write(&other, "two\n").expect("it can be written");
+    let told = (0..10).map(|_| session.wait()).find(|told| !told.is_empty());
+    assert_eq!(told, Some(vec!["d/f100 changed".to_owned()]));
+}

@@ -65,13 +65,27 @@ fn play() -> Vec<Value> {
         ("lib/AGENTS.md", "Keep functions short.\n".to_owned()),
         ("lib/AGENTS.local.md", "Mine: run the slow tests too.\n".to_owned()),
         ("lib/deep/AGENTS.md", "Everything here is generated.\n".to_owned()),
-        ("lib/deep/x.rs", String::new()),
+        ("lib/deep/x.rs", "x".to_owned()),
+        ("src/a.rs", "a".to_owned()),
+        ("src/b.rs", "b".to_owned()),
+        ("edited/small.rs", "fn one() {}\nfn two() {}\n".to_owned()),
+        ("edited/agent.rs", "by an agent\n".to_owned()),
+        ("edited/person.rs", "by the person\n".to_owned()),
+        ("edited/long.txt", (1..=60).fold(String::new(), |text, line| text + &format!("{line}\n"))),
+        ("edited/binary", "\0".to_owned()),
+        ("edited/Cargo.lock", "lock\n".to_owned()),
+        ("edited/large.txt", "large\n".repeat(50_000)),
+        ("edited/.env", "KEY=value\n".to_owned()),
+        ("edited/denied.csv", "1,2\n".to_owned()),
+        ("edited/directory/file", String::new()),
         ("big.pdf", format!("%PDF-1.4\n{}", "x".repeat(1 << 20))),
     ] {
         let path = root.join(path);
         fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
         fs::write(path, content).expect("a file");
     }
+    std::os::unix::fs::symlink(real.join("bodies.jsonl"), root.join("edited/link"))
+        .expect("a link");
     let root = root.to_str().expect("a name in UTF-8");
     let script = real.join("bodies.jsonl");
     fs::write(&script, include_str!("snapshots/bodies.jsonl").replace(ROOT, root))

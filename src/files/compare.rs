@@ -2,8 +2,10 @@
 //!
 //! Few files are looked at one by one. Of many the watcher is asked: after a barrier a file needs a
 //! look only when an event named it, when its directory is not the one that is watched, or when
-//! events cannot be relied on for it (links, other names, network mounts). A look is a `stat`; the
-//! content is read when that differs from last time, when it was too fresh then, or after an event.
+//! events cannot be relied on for it (links, other names, network mounts); a few of the others are
+//! looked at in turn, since what is written through a mapping or a new link raises no event. A look
+//! is a `stat`; the content is read when that differs from last time, when it was too fresh then, or
+//! after an event.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,6 +22,9 @@ use super::hints::Position;
 
 /// How often a file that is not quiet yet is looked at again.
 const PAUSE: Duration = Duration::from_millis(5);
+
+/// How many files of which nothing was heard are looked at in each comparison, in turn.
+const IN_TURN: usize = 64;
 
 /// A watched file that differs from what the scope knows of it.
 #[derive(Clone, Debug)]
@@ -150,11 +155,15 @@ impl Desk {
             let epochs = watcher.epochs(epochs);
             directories.into_iter().zip(epochs).collect()
         });
-        let state = self.state.lock();
-        let Some(known) = state.scopes.get(scope) else { return Plan::default() };
+        let mut state = self.state.lock();
+        let Some(known) = state.scopes.get_mut(scope) else { return Plan::default() };
         let before = known.position;
-        let checks = if hears_all && before.rescans == position.rescans {
+        // Events were lost: a stamp may have been put back unheard.
+        let is_suspect = before.rescans != position.rescans;
+        let checks = if hears_all && !is_suspect {
+            let in_turn = known.next_in_turn(IN_TURN);
             let mut paths: HashSet<&str> = known.restless.iter().map(|path| &**path).collect();
+            paths.extend(in_turn.iter().map(|path| &**path));
             for (directory, epoch) in &epochs {
                 let group = known.by_directory.get(directory);
                 if let Some(group) = group.filter(|group| epoch.is_none() || group.epoch != *epoch)
@@ -172,7 +181,8 @@ impl Desk {
             let named = paths.into_iter().filter_map(|path| known.watched.get_key_value(path));
             named.filter_map(|(path, watched)| check(path, watched)).collect()
         } else {
-            known.watched.iter().filter_map(|(path, watched)| check(path, watched)).collect()
+            let all = known.watched.iter().filter_map(|(path, watched)| check(path, watched));
+            all.map(|check| Check { is_hinted: check.is_hinted || is_suspect, ..check }).collect()
         };
         Plan { checks, position, epochs }
     }
@@ -362,4 +372,40 @@ fn content_of(state: &FileState) -> String {
 fn age_of_directory(path: &Path) -> Duration {
     let stamps = path.ancestors().skip(1).find_map(Stamp::at);
     stamps.map_or(Duration::MAX, |stamp| stamp.age())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::desk::{Bounds, Files, Options};
+    use super::super::secrecy::{self, Secrecy};
+    use super::*;
+
+    /// B134: after lost events everything is compared by content, once.
+    #[test]
+    fn lost_events_make_all_stamps_suspect() {
+        let home = tempfile::tempdir().expect("there is room");
+        let path = home.path().join("a");
+        fs::write(&path, "one\n").expect("it can be written");
+        let path = path.to_str().expect("it is text");
+        let files = Files::new(Options { fresh: Duration::ZERO, small: 0, ..Options::default() });
+        let secrecy = Arc::new(Secrecy::new(None, &secrecy::Options::default()));
+        let desk = files.open("s", secrecy, Bounds::default());
+        let seen = desk.look(&ScopePath::ROOT, path);
+        desk.learn(&ScopePath::ROOT, path, Some(&seen.state));
+        let are_read = || {
+            let plan = desk.plan(&ScopePath::ROOT, Patience::ENDLESS);
+            plan.checks.iter().map(|check| check.is_hinted).collect::<Vec<_>>()
+        };
+        let wait = || desk.compare(&ScopePath::ROOT, Instant::now() + PATIENCE, &|| false);
+        assert!(wait().is_empty());
+        assert_eq!(are_read(), [false]);
+        files.hints.rescan();
+        assert_eq!(are_read(), [true]);
+        assert!(wait().is_empty());
+        assert_eq!(are_read(), [false]);
+    }
+
+    const PATIENCE: Duration = Duration::from_secs(20);
 }

@@ -486,9 +486,19 @@ pub(super) struct Scope {
     pub restless: HashSet<Arc<str>>,
     /// How far hints had come when it was last compared.
     pub position: super::hints::Position,
+    /// Those that are still to be looked at in turn.
+    turn: Vec<Arc<str>>,
 }
 
 impl Scope {
+    /// The next of all files in turn, some of which may be watched no more.
+    pub fn next_in_turn(&mut self, count: usize) -> Vec<Arc<str>> {
+        if self.turn.is_empty() {
+            self.turn = self.watched.keys().cloned().collect();
+        }
+        self.turn.split_off(self.turn.len().saturating_sub(count))
+    }
+
     fn enter(&mut self, spelling: &Arc<str>, place: &Place) {
         let (spelled, real) = place.directory();
         let group = self.by_directory.entry((spelled.into(), real.into())).or_default();

@@ -88,7 +88,8 @@ impl Desk {
                 (Change::Withheld(reason), FileState::File { bytes, .. })
                     if !matches!(told, Err(Kept::Secret(_))) =>
                 {
-                    Change::Withheld(format!("{reason}, {bytes} bytes"))
+                    let plural = if *bytes == 1 { "" } else { "s" };
+                    Change::Withheld(format!("{reason}, {bytes} byte{plural}"))
                 }
                 (change, _) => change,
             })

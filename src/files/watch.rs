@@ -107,15 +107,25 @@ struct Table {
     /// Counts what made room for further watches.
     removals: u64,
     marker: Marker,
-    has_thread: bool,
+    thread: Thread,
     is_over: bool,
     rescans: u64,
     late: u64,
-    is_blind: bool,
     is_full: bool,
     problem: Option<String>,
     /// What was logged.
     logged: BTreeSet<String>,
+}
+
+/// The thread that sets watches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Thread {
+    /// Not needed yet.
+    #[default]
+    None,
+    Runs,
+    /// It cannot be had, or cannot work.
+    Failed,
 }
 
 /// A directory in which watched files lie.
@@ -290,10 +300,8 @@ impl Watcher {
             rescans: table.rescans,
             late: table.late,
             is_behind: table.marker.overdue.is_some(),
-            is_blind: table.is_blind
-                || (table.has_thread
-                    && !table.marker.is_wanted
-                    && table.marker.directory.is_none()),
+            is_blind: table.thread == Thread::Failed
+                || (!table.marker.is_wanted && table.marker.directory.is_none()),
             is_full: table.is_full,
             problem: table.problem.clone(),
         }
@@ -385,13 +393,13 @@ impl Table {
 impl Shared {
     fn want(self: &Arc<Self>, table: &mut Table, directory: &Path) {
         table.wanted.insert(directory.to_owned());
-        if !table.has_thread {
+        if table.thread == Thread::None {
             let shared = self.clone();
             let thread = thread::Builder::new().name("watches".to_owned());
             match thread.spawn(move || shared.set_watches()) {
-                Ok(_) => table.has_thread = true,
+                Ok(_) => table.thread = Thread::Runs,
                 Err(error) => {
-                    table.is_blind = true;
+                    table.thread = Thread::Failed;
                     table.note(&format!("no thread for the watcher: {error}"));
                 }
             }
@@ -408,7 +416,7 @@ impl Shared {
             Err(error) => {
                 let mut table = self.table.lock();
                 // What is wanted stays wanted: nothing is covered.
-                table.is_blind = true;
+                table.thread = Thread::Failed;
                 return table.note(&shown(&error));
             }
         };

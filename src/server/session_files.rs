@@ -311,7 +311,9 @@ impl SessionFiles {
     ) -> Option<oneshot::Receiver<Vec<Edited>>> {
         let (sender, receiver) = oneshot::channel();
         self.snapshots.part();
-        let until = Instant::now() + deadline;
+        // Some of the time is left for the differences of what was found.
+        let now = Instant::now();
+        let (looks_until, until) = (now + deadline * 3 / 4, now + deadline * 9 / 10);
         let saved = editors.caught_up();
         let slot = Arc::clone(slot);
         let compared = self.push(move || {
@@ -327,7 +329,11 @@ impl SessionFiles {
             if sender.is_closed() {
                 return;
             }
-            let differences = desk.compare(&scope, until, &|| sender.is_closed());
+            let differences = desk.compare(&scope, looks_until, &|| sender.is_closed());
+            // That nothing was found in time does not say that nothing differs.
+            if differences.is_empty() && Instant::now() >= looks_until {
+                return;
+            }
             drop(sender.send(desk.edited(differences, &limits.into(), until)));
         });
         compared.ok().map(|()| receiver)

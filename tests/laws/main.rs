@@ -16,6 +16,7 @@ mod named;
 mod operation;
 mod round_trip;
 mod sequences;
+mod spelling;
 mod world;
 
 use std::fmt::Debug;
