@@ -57,6 +57,7 @@ fn main() {
     engine_wait("engine: stage + commit, nothing to say", 0);
     engine_wait("engine: stage + commit, 3 entries", 3);
     grown_session();
+    idle_sessions();
     many_diagnostics();
     after_publishes();
     watched_files();
@@ -77,6 +78,23 @@ fn watched_files() {
     files::unchanged(100, 2_000, &Target::AtMost(1.2));
     files::unchanged(10_000, 100, &Target::AtMost(0.5));
     files::unchanged(50_000, 30, &Target::AtMost(0.5));
+}
+
+/// What a session costs that is open and does nothing.
+fn idle_sessions() {
+    const SESSIONS: u32 = 10_000;
+    let mut daemon = Client::daemon();
+    let mut open = |name: &str, count: u32| {
+        for number in 0..count {
+            let params = format!(r#"{{"session":"{name}{number}","root":"/"}}"#);
+            daemon.request("session/open", &params);
+        }
+        daemon.memory()
+    };
+    let before = open("first ", 100);
+    let each = (open("s", SESSIONS) - before) / f64::from(SESSIONS);
+    let target = Target::KibibytesAtMost(16.0);
+    table::row("memory of each of 10,000 idle sessions", Figure::Kibibytes(each), None, &target);
 }
 
 /// A WAIT and its commit, as a client sees them: two messages there and two back.
@@ -217,6 +235,7 @@ fn engine_wait(what: &str, entries: usize) {
             let staged = session.stage(0, &request, material).expect("a turn is open");
             assert!(matches!(staged, Staged::Ready(delivery) if delivery.prices.len() == entries));
             session.commit(0, &token, None, None).expect("the token is open");
+            session.confirm(&token);
             drop(session.take_lines());
         })
     });
@@ -271,6 +290,7 @@ fn wait_and_release(session: &mut Session, number: usize, commits: bool) {
     assert!(matches!(staged, Staged::Ready(_)));
     if commits {
         session.commit(0, &token, None, None).expect("the token is open");
+        session.confirm(&token);
     } else {
         assert_eq!(session.release(&token), Ok(true));
     }

@@ -44,6 +44,15 @@ impl Client {
         Self::start(command, &serde_json::json!({}))
     }
 
+    /// Memory that the server holds, in KiB.
+    pub fn memory(&self) -> f64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id()));
+        let status = status.expect("the system says what a process holds");
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let resident = resident.and_then(|text| text.trim().strip_suffix(" kB"));
+        resident.and_then(|text| text.trim().parse().ok()).expect("a number of KiB")
+    }
+
     /// Ends the daemon in order.
     pub fn end(mut self) {
         self.request("shutdown", "{}");

@@ -10,6 +10,8 @@ pub enum Target {
     AtLeast(f64),
     /// The figure is less than this.
     Below(Duration),
+    /// The figure is at most so many KiB.
+    KibibytesAtMost(f64),
     /// Nothing: the row is there to be read.
     Nothing,
 }
@@ -21,6 +23,8 @@ pub enum Figure {
     Time(Duration),
     /// How many there are in a second.
     Rate(f64),
+    /// How much memory something takes, in KiB.
+    Kibibytes(f64),
 }
 
 impl Figure {
@@ -28,6 +32,7 @@ impl Figure {
         match self {
             Self::Time(time) => time.as_secs_f64(),
             Self::Rate(rate) => rate,
+            Self::Kibibytes(size) => size,
         }
     }
 }
@@ -39,6 +44,7 @@ impl std::fmt::Display for Figure {
             Self::Time(time) => format!("{:.1} µs", time.as_secs_f64() * 1e6),
             Self::Rate(rate) if *rate < 10_000.0 => format!("{rate:.0} /s"),
             Self::Rate(rate) => format!("{:.0} k/s", rate / 1e3),
+            Self::Kibibytes(size) => format!("{size:.1} KiB"),
         };
         formatter.pad(&text)
     }
@@ -56,11 +62,12 @@ pub fn head() {
 pub fn row(what: &str, figure: Figure, against: Option<(&str, Figure)>, target: &Target) {
     let ratio = against.map(|(_, floor)| figure.number() / floor.number());
     let (target, reached) = match target {
-        Target::AtMost(most) => (format!("≤ {most:.1} ×"), ratio.map(|ratio| ratio <= *most)),
-        Target::AtLeast(least) => (format!("≥ {least:.1} ×"), ratio.map(|ratio| ratio >= *least)),
+        Target::AtMost(most) => (format!("≤ {most} ×"), ratio.map(|ratio| ratio <= *most)),
+        Target::AtLeast(least) => (format!("≥ {least} ×"), ratio.map(|ratio| ratio >= *least)),
         Target::Below(time) => {
             (format!("< {} µs", time.as_micros()), Some(figure.number() < time.as_secs_f64()))
         }
+        Target::KibibytesAtMost(most) => (format!("≤ {most} KiB"), Some(figure.number() <= *most)),
         Target::Nothing => ("–".to_owned(), None),
     };
     let (name, floor) =

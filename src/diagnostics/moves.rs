@@ -53,7 +53,7 @@ pub fn line_edits(old: &str, new: &str) -> Vec<LineEdit> {
     if old.len() + new.len() > COMPARED_LINES_MAX {
         return vec![edit(0, old.len(), new.len())];
     }
-    let steps = capture_diff_slices(Algorithm::Histogram, old, new).into_iter();
+    let steps = capture_diff_slices(Algorithm::Myers, old, new).into_iter();
     let edits = steps.filter_map(|step| match step {
         DiffOp::Equal { .. } => None,
         DiffOp::Delete { old_len, new_index, .. } => Some(edit(new_index, old_len, 0)),

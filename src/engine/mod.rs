@@ -64,7 +64,7 @@ pub use record::{Digest, Effect, Entry, Lane, Millis, Phase, Record, Serial, Sil
 pub use refusal::{Refusal, RefusalKind};
 pub use reminder::{
     Findings, Found, Moment, Part, Proposal, Reading, Registry, Reminder, Silence, Speech, View,
-    Wanted,
+    Wanted, member,
 };
 pub use render::{Form, Size, content, estimate_tokens, neutralise, one_line, row, short_name};
 pub use scope::{Member, Scope, Source, Turn};

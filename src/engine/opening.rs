@@ -49,12 +49,10 @@ impl Session {
         let mut agents = self.for_agents.clone();
         let mut capped = self.for_capped_agents.clone();
         if first {
-            for (definition, source) in registry.defaults(profile) {
-                enlist(&mut root, &mut agents, &member(registry, definition, source)?)?;
+            for member in registry.defaults(profile) {
+                enlist(&mut root, &mut agents, &member)?;
             }
-            for (definition, source) in registry.for_capped_agents() {
-                capped.push(member(registry, definition, source)?);
-            }
+            capped.extend(registry.for_capped_agents());
         }
         for definition in &opening.reminders {
             refuse_built_in(definition, root.iter().chain(&agents))?;

@@ -384,11 +384,12 @@ pub trait Registry: fmt::Debug + Send + Sync {
     /// The reminder of a definition, or what is wrong with its settings.
     fn build(&self, definition: &Definition) -> Result<Arc<dyn Reminder>, Refusal>;
 
-    /// The members that a session of this profile begins with, in order.
-    fn defaults(&self, profile: Profile) -> Vec<(Definition, Source)>;
+    /// The members that a session of this profile begins with, in order. All sessions share what
+    /// they are made of.
+    fn defaults(&self, profile: Profile) -> Vec<Member>;
 
     /// The members that an agent with a cap on its requests gets beside its roster.
-    fn for_capped_agents(&self) -> Vec<(Definition, Source)>;
+    fn for_capped_agents(&self) -> Vec<Member>;
 
     /// The definition of a built-in kind with its default settings, or a refusal that names the
     /// nearest one.
@@ -402,5 +403,5 @@ pub fn member(
     source: Source,
 ) -> Result<Member, Refusal> {
     let reminder = registry.build(&definition)?;
-    Ok(Member { definition, enabled: true, source, since: 0, reminder })
+    Ok(Member { definition: Arc::new(definition), enabled: true, source, since: 0, reminder })
 }

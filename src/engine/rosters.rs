@@ -1,5 +1,7 @@
 //! Who may speak: registering, removing, switching and retuning the members of rosters.
 
+use std::sync::Arc;
+
 use super::Session;
 use super::event::{Audience, Definition, Switch, Switches};
 use super::facts::too_many;
@@ -23,7 +25,7 @@ impl Session {
         member.since = self.next_serial();
         if !path.is_root() {
             // Registered on an agent, it is that agent's, whatever scopes it names.
-            member.definition.audience = Audience::AGENTS;
+            Arc::make_mut(&mut member.definition).audience = Audience::AGENTS;
             return place(&mut self.scope_mut(path)?.roster, &member);
         }
         let mut root = self.scope(path)?.roster.clone();
@@ -87,10 +89,10 @@ impl Session {
                 match switch {
                     Switch::Off => meant.enabled = false,
                     Switch::On(settings) => {
-                        let mut definition = meant.definition.clone();
+                        let mut definition = Definition::clone(&meant.definition);
                         definition.settings.merge(settings);
                         meant.reminder = registry.build(&definition)?;
-                        meant.definition = definition;
+                        meant.definition = Arc::new(definition);
                         meant.enabled = true;
                     }
                 }

@@ -41,8 +41,8 @@ impl Source {
 /// One member of a roster.
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// What it was made from.
-    pub definition: Definition,
+    /// What it was made from; members that nobody retuned share it.
+    pub definition: Arc<Definition>,
     /// Whether it may speak.
     pub enabled: bool,
     /// Where it came from.

@@ -3,6 +3,7 @@
 //! them yield the same session.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -198,7 +199,8 @@ impl KeptScope {
 impl KeptMember {
     fn of(member: &Member) -> Self {
         let Member { definition, enabled, source, since, reminder: _ } = member;
-        Self { definition: definition.clone(), enabled: *enabled, source: *source, since: *since }
+        let definition = Definition::clone(definition);
+        Self { definition, enabled: *enabled, source: *source, since: *since }
     }
 }
 
@@ -206,7 +208,7 @@ fn into_roster(kept: Vec<KeptMember>, registry: &dyn Registry) -> Result<Vec<Mem
     let members = kept.into_iter().map(|kept| {
         let KeptMember { definition, enabled, source, since } = kept;
         let reminder = registry.build(&definition)?;
-        Ok(Member { definition, enabled, source, since, reminder })
+        Ok(Member { definition: Arc::new(definition), enabled, source, since, reminder })
     });
     members.collect()
 }

@@ -173,7 +173,7 @@ fn text(real: &Path, most: u64) -> io::Result<Found> {
         return Ok(unread(real, format!("it is binary, {size} bytes")));
     };
     let real = real.to_string_lossy().into_owned();
-    Ok(Found::Text { real, text, cut_from: is_cut.then_some(size) })
+    Ok(Found::Text { real, text: text.into_owned(), cut_from: is_cut.then_some(size) })
 }
 
 /// Lines of a text file, and no more of it than is shown at most.

@@ -15,9 +15,9 @@ const UTF_8_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
 /// What a file says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decoded {
+pub enum Decoded<'a> {
     /// Text, without byte-order mark, its lines ended by `\n` where they were by `\r\n`.
-    Text(String),
+    Text(Cow<'a, str>),
     /// Bytes that nobody reads.
     Binary,
 }
@@ -27,29 +27,31 @@ pub enum Decoded {
 /// control characters but tab, line feed, carriage return and form feed.
 ///
 /// What holds a NUL is binary, and so is what breaks the encoding that its mark names.
-pub fn decode(bytes: &[u8]) -> Decoded {
+pub fn decode(bytes: &[u8]) -> Decoded<'_> {
     decode_part(bytes, true)
 }
 
 /// As [`decode`], for the beginning of something longer: a character that the end of `bytes` cuts in
 /// two is left out.
-pub fn decode_start(bytes: &[u8]) -> Decoded {
+pub fn decode_start(bytes: &[u8]) -> Decoded<'_> {
     decode_part(bytes, false)
 }
 
-fn decode_part(bytes: &[u8], is_whole: bool) -> Decoded {
+fn decode_part(bytes: &[u8], is_whole: bool) -> Decoded<'_> {
     let text = match Encoding::for_bom(bytes) {
         Some((encoding, mark)) if encoding == UTF_8 => as_utf_8(&bytes[mark..], is_whole),
         Some((encoding, mark)) => as_utf_16(encoding, &bytes[mark..], is_whole),
         None => as_utf_8(bytes, is_whole).or_else(|| as_windows_1252(bytes)),
     };
     match text {
-        Some(text) if !text.contains('\0') => Decoded::Text(with_line_feeds(text)),
+        Some(text) if memchr::memchr(0, text.as_bytes()).is_none() => {
+            Decoded::Text(with_line_feeds(text))
+        }
         _ => Decoded::Binary,
     }
 }
 
-fn as_utf_8(bytes: &[u8], is_whole: bool) -> Option<String> {
+fn as_utf_8(bytes: &[u8], is_whole: bool) -> Option<Cow<'_, str>> {
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         // Only the end of a character is missing.
@@ -58,26 +60,33 @@ fn as_utf_8(bytes: &[u8], is_whole: bool) -> Option<String> {
         }
         Err(_) => return None,
     };
-    Some(text.to_owned())
+    Some(text.into())
 }
 
-fn as_utf_16(encoding: &'static Encoding, bytes: &[u8], is_whole: bool) -> Option<String> {
+fn as_utf_16<'a>(
+    encoding: &'static Encoding,
+    bytes: &'a [u8],
+    is_whole: bool,
+) -> Option<Cow<'a, str>> {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let room = decoder.max_utf8_buffer_length_without_replacement(bytes.len())?;
     let mut text = String::with_capacity(room);
     let (result, _) = decoder.decode_to_string_without_replacement(bytes, &mut text, is_whole);
-    (result == DecoderResult::InputEmpty).then_some(text)
+    (result == DecoderResult::InputEmpty).then_some(text.into())
 }
 
-fn as_windows_1252(bytes: &[u8]) -> Option<String> {
+fn as_windows_1252(bytes: &[u8]) -> Option<Cow<'_, str>> {
     let (text, _) = WINDOWS_1252.decode_without_bom_handling(bytes);
     let is_odd = |c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\x0c');
-    (!text.contains(is_odd)).then(|| text.into_owned())
+    (!text.contains(is_odd)).then_some(text)
 }
 
-fn with_line_feeds(text: String) -> String {
+fn with_line_feeds(text: Cow<'_, str>) -> Cow<'_, str> {
     // Most texts have none, and a byte is found faster than a pair.
-    if text.as_bytes().contains(&b'\r') { text.replace("\r\n", "\n") } else { text }
+    match memchr::memchr(b'\r', text.as_bytes()) {
+        Some(_) => text.replace("\r\n", "\n").into(),
+        None => text,
+    }
 }
 
 /// Whether bytes begin with the byte-order mark of UTF-16.
@@ -310,8 +319,8 @@ mod tests {
         "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes).collect()
     }
 
-    fn text(text: &str) -> Decoded {
-        Decoded::Text(text.to_owned())
+    fn text(text: &str) -> Decoded<'_> {
+        Decoded::Text(text.into())
     }
 
     #[test]

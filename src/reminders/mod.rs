@@ -31,13 +31,13 @@ mod user_revised_patch;
 mod verification_suggestion;
 mod workspace_instructions;
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub use edited_files::EditedFilesSettings;
 
 use crate::engine::{
-    Audience, Definition, Policy, Profile, Proposal, Refusal, Registry, Reminder, Silence, Source,
-    Usage, Value, View,
+    Audience, Definition, Member, Policy, Profile, Proposal, Refusal, Registry, Reminder, Silence,
+    Source, Usage, Value, View, member,
 };
 use crate::rules::{AnnouncedDelta, ClientGenerator, StandingText, Tuning};
 
@@ -169,19 +169,21 @@ impl Registry for Catalogue {
         Ok(Arc::new(Tuned { reminder, policy }))
     }
 
-    fn defaults(&self, profile: Profile) -> Vec<(Definition, Source)> {
-        let source = |kind: &Kind| match kind.place {
-            Place::Default(profiles) => profiles.contains(&profile).then_some(Source::Default),
-            Place::Standing => (profile == Profile::Staged).then_some(Source::Standing),
-            Place::CappedAgents | Place::Registered => None,
-        };
-        let rows = KINDS.iter().filter_map(|kind| Some((kind.definition(profile), source(kind)?)));
-        rows.collect()
+    fn defaults(&self, profile: Profile) -> Vec<Member> {
+        static MADE: LazyLock<Vec<(Profile, Vec<Member>)>> = LazyLock::new(|| {
+            let members = |profile| made(|kind: &Kind| kind.source(profile), profile);
+            Profile::ALL.map(|profile| (profile, members(profile))).into()
+        });
+        let known = MADE.iter().find(|(known, _)| *known == profile);
+        known.map(|(_, members)| members.clone()).unwrap_or_default()
     }
 
-    fn for_capped_agents(&self) -> Vec<(Definition, Source)> {
-        let rows = KINDS.iter().filter(|kind| kind.place == Place::CappedAgents);
-        rows.map(|kind| (kind.definition(Profile::default()), Source::Default)).collect()
+    fn for_capped_agents(&self) -> Vec<Member> {
+        static MADE: LazyLock<Vec<Member>> = LazyLock::new(|| {
+            let capped = |kind: &Kind| kind.place == Place::CappedAgents;
+            made(|kind| capped(kind).then_some(Source::Default), Profile::default())
+        });
+        MADE.clone()
     }
 
     fn kind(&self, name: &str) -> Result<Definition, Refusal> {
@@ -191,7 +193,23 @@ impl Registry for Catalogue {
     }
 }
 
+/// The members of the rows that have a source.
+fn made(source: impl Fn(&Kind) -> Option<Source>, profile: Profile) -> Vec<Member> {
+    let rows = KINDS.iter().filter_map(|kind| Some((kind.definition(profile), source(kind)?)));
+    let members = rows.map(|(definition, source)| member(&Catalogue, definition, source));
+    members.collect::<Result<_, _>>().expect("every kind takes its own defaults")
+}
+
 impl Kind {
+    /// Where it comes from in the rosters of a profile, if it is in them by itself.
+    fn source(&self, profile: Profile) -> Option<Source> {
+        match self.place {
+            Place::Default(profiles) => profiles.contains(&profile).then_some(Source::Default),
+            Place::Standing => (profile == Profile::Staged).then_some(Source::Standing),
+            Place::CappedAgents | Place::Registered => None,
+        }
+    }
+
     fn definition(&self, profile: Profile) -> Definition {
         let mut settings = Value::empty_map();
         if profile == Profile::Nudge && self.name == "task-nudge" {

@@ -37,7 +37,7 @@ struct Rules {
     root: Option<String>,
     deny: Vec<String>,
     own: Vec<String>,
-    definition: Option<Definition>,
+    definition: Option<Arc<Definition>>,
 }
 
 impl Rules {
@@ -60,7 +60,7 @@ impl Rules {
 
     /// The keys of the kind. What could not be read was refused when it was set.
     fn settings(&self) -> EditedFilesSettings {
-        let settings = self.definition.as_ref().map(EditedFilesSettings::of);
+        let settings = self.definition.as_deref().map(EditedFilesSettings::of);
         settings.and_then(Result::ok).unwrap_or_default()
     }
 
@@ -89,7 +89,7 @@ impl Rules {
 }
 
 /// The roster's `edited-files`, whose keys hold for all of the session's scopes.
-fn definition(session: &Session) -> Option<&Definition> {
+fn definition(session: &Session) -> Option<&Arc<Definition>> {
     let root = session.scopes().next()?;
     root.roster.iter().find(|it| it.id() == "edited-files").map(|member| &member.definition)
 }
