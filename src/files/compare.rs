@@ -19,6 +19,7 @@ use super::contents::Content;
 use super::desk::{Desk, Place, Sight, Watched};
 use super::disk::{self, Patience, Stamp};
 use super::hints::Position;
+use super::identity;
 
 /// How often a file that is not quiet yet is looked at again.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -175,7 +176,7 @@ impl Desk {
             for path in &hinted {
                 let spellings = known.by_real.get(&**path).into_iter().flatten();
                 paths.extend(spellings.map(|path| &**path));
-                let spelling = path.to_str().and_then(|path| known.watched.get_key_value(path));
+                let spelling = known.watched.get_key_value(&*identity::spelled(path));
                 paths.extend(spelling.map(|(path, _)| &**path));
             }
             let named = paths.into_iter().filter_map(|path| known.watched.get_key_value(path));
@@ -189,11 +190,11 @@ impl Desk {
 
     /// Looks at one file.
     fn look_again(&self, check: &Check, patience: Patience<'_>) -> Look {
-        let path = Path::new(&*check.path);
+        let path = identity::on_disk(&check.path);
         let is_same = !check.is_hinted
             && check
                 .sight
-                .is_some_and(|(stamp, is_trusted)| is_trusted && Stamp::at(path) == Some(stamp));
+                .is_some_and(|(stamp, is_trusted)| is_trusted && Stamp::at(&path) == Some(stamp));
         match (&check.differing, is_same) {
             (None, true) => Look::Same,
             (Some(state), true) => Look::Found(Box::new(Looked {
@@ -216,8 +217,8 @@ impl Desk {
     fn read_again(&self, path: &Arc<str>, known: Known, patience: Patience<'_>) -> Option<Looked> {
         let place = Place::find(&self.files, path);
         let at = self.files.hints.position().sequence;
-        let snapshot = disk::snapshot(path.as_ref().as_ref(), &self.reading(), patience)?;
-        let content = self.keep(path, &place, &snapshot);
+        let snapshot = disk::snapshot(place.path(), &self.reading(), patience)?;
+        let content = self.keep(&place, &snapshot);
         let sight = Sight::new(snapshot, at);
         Some(Looked {
             path: path.clone(),
@@ -258,7 +259,7 @@ impl Desk {
             }
             thread::sleep(PAUSE);
             for (looked, since, has_changed) in &mut unquiet {
-                let stamp = Stamp::at(Path::new(&*looked.path));
+                let stamp = Stamp::at(looked.place.path());
                 if stamp != looked.stamp {
                     looked.stamp = stamp;
                     *since = Instant::now();

@@ -17,6 +17,7 @@ use super::authors::{Authors, Who};
 use super::contents::{Content, Contents, Weight};
 use super::disk::{self, Patience, Reading, Snapshot, Stamp};
 use super::hints::{Changes, Hints};
+use super::identity;
 use super::secrecy::{Reason, Secrecy, Verdict};
 use super::text;
 use super::watch::{Health, Watcher};
@@ -119,22 +120,23 @@ impl Files {
 
     /// An event named a path. Looks at no disk.
     pub fn hint(&self, path: &str) {
-        self.hints.hint(path.as_ref());
+        self.hints.hint(identity::on_disk(path).as_os_str());
     }
 
     /// The person saved a file in the editor: this text, or what stands on the disk. To be called on
     /// a thread that may look at the disk.
     pub fn saved_by_person(&self, path: &str, text: Option<&str>) {
+        let on_disk = identity::on_disk(path);
         let state = match text {
             Some(text) => Some(text_state(text)),
             None => {
                 let reading = Reading { bytes_max: 0, fresh: self.options.fresh };
-                let snapshot = disk::snapshot(path.as_ref(), &reading, Patience::ENDLESS);
+                let snapshot = disk::snapshot(&on_disk, &reading, Patience::ENDLESS);
                 snapshot.map(|snapshot| snapshot.state)
             }
         };
         if let Some(state) = state {
-            self.authors.wrote(disk::real_path(path.as_ref()), Who::Person, &state);
+            self.authors.wrote(disk::real_path(&on_disk), Who::Person, &state);
         }
         self.hint(path);
     }
@@ -201,8 +203,8 @@ impl Desk {
     /// Whether a file is watched at all: not the daemon's own state, nor the session's bookkeeping
     /// (`reminders.md` §5). Looks at the disk.
     pub fn may_watch(&self, path: &str) -> bool {
-        let path = Path::new(path);
-        !self.secrecy().never_watched(path, &disk::real_path(path))
+        let path = identity::on_disk(path);
+        !self.secrecy().never_watched(&path, &disk::real_path(&path))
     }
 
     /// Takes a snapshot of a file. Its content is kept until the scope learns of it, or something
@@ -210,10 +212,10 @@ impl Desk {
     pub fn look(&self, scope: &ScopePath, path: &str) -> Seen {
         let place = Place::find(&self.files, path);
         let at = self.files.hints.position().sequence;
-        let snapshot = disk::snapshot(path.as_ref(), &self.reading(), Patience::ENDLESS);
+        let snapshot = disk::snapshot(place.path(), &self.reading(), Patience::ENDLESS);
         let Some(snapshot) = snapshot else { unreachable!("patience without end") };
         let seen = Seen { real: disk::shown(place.real()), state: snapshot.state.clone() };
-        let content = self.keep(path, &place, &snapshot);
+        let content = self.keep(&place, &snapshot);
         self.resolve_again(scope, path, place.real());
         self.state.lock().see(scope, path, place, Sight::new(snapshot, at), content);
         self.files.contents.cool();
@@ -229,7 +231,7 @@ impl Desk {
         let seen = Seen { real: disk::shown(place.real()), state: state.clone() };
         let bytes = (bytes.len() as u64 <= self.reading().bytes_max).then(|| bytes.to_vec());
         let snapshot = Snapshot { state, stamp: None, is_trusted: false, bytes };
-        let content = self.keep(path, &place, &snapshot);
+        let content = self.keep(&place, &snapshot);
         self.resolve_again(scope, path, place.real());
         self.state.lock().see(scope, path, place, Sight::new(snapshot, 0), content);
         self.files.contents.cool();
@@ -258,7 +260,7 @@ impl Desk {
     /// The scope wrote this, so that other scopes and sessions can be told who did.
     pub fn wrote(&self, scope: &ScopePath, path: &str, state: &FileState) {
         let who = Who::Agent(self.session.clone(), scope.clone());
-        self.files.authors.wrote(disk::real_path(path.as_ref()), who, state);
+        self.files.authors.wrote(disk::real_path(&identity::on_disk(path)), who, state);
         self.files.hint(path);
     }
 
@@ -334,14 +336,9 @@ impl Desk {
     }
 
     /// Keeps the content of a snapshot, if it may be shown and is worth it.
-    pub(super) fn keep(
-        &self,
-        path: &str,
-        place: &Place,
-        snapshot: &Snapshot,
-    ) -> Option<Arc<Content>> {
+    pub(super) fn keep(&self, place: &Place, snapshot: &Snapshot) -> Option<Arc<Content>> {
         let FileState::File { fingerprint, .. } = snapshot.state else { return None };
-        let path = Path::new(path);
+        let path = place.path();
         let secrecy = self.secrecy();
         let verdict = secrecy.judge(path, place.real());
         // What git ignores is often made of what is shown.
@@ -360,6 +357,7 @@ impl Desk {
 pub(super) struct Place {
     files: Arc<Files>,
     spelling: Arc<str>,
+    path: PathBuf,
     real: PathBuf,
     /// Whether the last name of the spelling is a link.
     is_link: bool,
@@ -369,17 +367,23 @@ impl Place {
     /// Resolves a spelling. Events are listened to from here on, so that nothing that is written
     /// after the look that follows goes unheard.
     pub fn find(files: &Arc<Files>, spelling: &str) -> Self {
-        let real = disk::real_path(spelling.as_ref());
-        files.hints.know(spelling.as_ref());
+        let path = identity::on_disk(spelling).into_owned();
+        let real = disk::real_path(&path);
+        files.hints.know(path.as_os_str());
         files.hints.know(real.as_os_str());
         if let Some(watcher) = &files.watcher {
             watcher.watch(parts(&real).0);
         }
-        let is_direct = real.as_os_str() == OsStr::new(spelling) || {
-            let (directory, name) = parts(spelling.as_ref());
+        let is_direct = real == path || {
+            let (directory, name) = parts(&path);
             real == disk::real_path(directory).join(name)
         };
-        Self { files: files.clone(), spelling: spelling.into(), real, is_link: !is_direct }
+        Self { files: files.clone(), spelling: spelling.into(), path, real, is_link: !is_direct }
+    }
+
+    /// The path that the spelling stands for.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     pub fn real(&self) -> &Path {
@@ -388,13 +392,13 @@ impl Place {
 
     /// The directory as it is spelled, and the real one, in which changes raise events.
     fn directory(&self) -> (&Path, &Path) {
-        (parts((*self.spelling).as_ref()).0, parts(&self.real).0)
+        (parts(&self.path).0, parts(&self.real).0)
     }
 
     /// Whether an event named it after a moment, under either name.
     pub fn is_hinted(&self, since: u64) -> bool {
         self.files.hints.is_hinted(self.real.as_os_str(), since)
-            || self.files.hints.is_hinted((*self.spelling).as_ref(), since)
+            || self.files.hints.is_hinted(self.path.as_os_str(), since)
     }
 }
 
@@ -405,7 +409,7 @@ fn parts(path: &Path) -> (&Path, &OsStr) {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.files.hints.leave((*self.spelling).as_ref());
+        self.files.hints.leave(self.path.as_os_str());
         self.files.hints.leave(self.real.as_os_str());
         if let Some(watcher) = &self.files.watcher {
             watcher.unwatch(parts(&self.real).0);

@@ -1,6 +1,5 @@
 //! What of the differences may be told, and fits (`reminders.md` §5).
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,6 +8,7 @@ use crate::engine::{Change, DiffLimits, Edited, FileState};
 use super::compare::Difference;
 use super::desk::Desk;
 use super::diff::{self, Limits, Sides};
+use super::identity;
 use super::secrecy::{Reason, Secrecy};
 
 /// The two contents of a difference that may be shown.
@@ -54,7 +54,8 @@ impl Desk {
             let reasons: Vec<_> = differences
                 .iter()
                 .map(|Difference { paths, real, .. }| {
-                    paths.iter().find_map(|path| looking.judge(path.as_ref(), real).reason())
+                    let mut paths = paths.iter().map(|path| identity::on_disk(path));
+                    paths.find_map(|path| looking.judge(&path, real).reason())
                 })
                 .collect();
             // What is gone may stand under another name by now.
@@ -112,8 +113,7 @@ fn contents(difference: &Difference, secrecy: &Secrecy) -> Result<Contents, Kept
         FileState::Other(kind) => return unfit(&format!("it is {kind}")),
         FileState::Unreadable(reason) => return unfit(&format!("it cannot be read: {reason}")),
     }
-    let spellings = || paths.iter().map(|path| Path::new(path.as_str()));
-    if spellings().any(|path| secrecy.is_generated(path)) {
+    if paths.iter().any(|path| secrecy.is_generated(&identity::on_disk(path))) {
         return unfit("it is generated");
     }
     let Some(new) = new else {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 
 use super::disk::real_path;
+use super::identity;
 use super::read::{LOOKS, open};
 use super::secrecy::Secrecy;
 
@@ -38,7 +39,7 @@ pub async fn look_at_edited(
         async move {
             let place = LOOKS.acquire().await.ok()?;
             let look = tokio::task::spawn_blocking(move || {
-                let looked = look(Path::new(&path), root.as_deref(), &secrecy, most);
+                let looked = look(&identity::on_disk(&path), root.as_deref(), &secrecy, most);
                 drop(place);
                 looked
             });
@@ -70,7 +71,7 @@ fn text(path: &Path, most: u64) -> io::Result<String> {
 
 /// Whether nothing stands at a path any more, looked at on a thread of its own.
 pub async fn is_gone(path: &str) -> bool {
-    let path = path.to_owned();
+    let path = identity::on_disk(path).into_owned();
     let look = tokio::task::spawn_blocking(move || {
         fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
     });

@@ -72,7 +72,7 @@ fn look(wanted: &Wanted, secrecy: &Secrecy) -> Found {
     if !identity::is_path(&wanted.path) {
         return Found::Missing;
     }
-    let path = Path::new(&wanted.path);
+    let path = &*identity::on_disk(&wanted.path);
     let real = match fs::canonicalize(path) {
         Ok(real) => real,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return missing(path, wanted),
@@ -118,7 +118,7 @@ fn look(wanted: &Wanted, secrecy: &Secrecy) -> Found {
 /// Whether what the client gave of a file, or of another address, may be shown.
 fn given(target: &str, secrecy: &Secrecy) -> Found {
     let shown: PathBuf = if identity::is_path(target) {
-        target.into()
+        identity::on_disk(target).into_owned()
     } else {
         // Of an address without a path here, its name counts all the same.
         let (_, rest) = target.split_once(':').unwrap_or(("", target));

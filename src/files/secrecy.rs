@@ -300,7 +300,8 @@ impl Secrecy {
         let mut globs = |patterns: &[String], fold| Globs::new(patterns, fold, &mut problems);
         let (secret, generated) = (globs(&options.secret, true), globs(&options.generated, false));
         let deny = globs(&options.deny, false);
-        let own = options.own.iter().map(|own| PathBuf::from(identity::path_of(own)));
+        let own =
+            options.own.iter().map(|own| identity::on_disk(&identity::path_of(own)).into_owned());
         let root = root.map(|root| lexical(root).into_owned());
         let from_root = |path: PathBuf| match &root {
             Some(root) => root.join(path),

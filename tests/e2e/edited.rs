@@ -667,6 +667,21 @@ fn what_is_not_utf_8_is_compared_as_bytes() {
     assert!(!body.contains('\u{fffd}'), "{body}");
 }
 
+/// A name in bytes that are no UTF-8 arrives with percent signs.
+#[test]
+fn a_name_that_is_not_utf_8_is_a_file_like_any_other() {
+    use std::os::unix::ffi::OsStrExt;
+    let mut project = Project::new();
+    let path = project.root.join(std::ffi::OsStr::from_bytes(b"caf\xe9"));
+    write(&path, "one\n");
+    let uri = format!("file://{}/caf%E9", text_of(&project.root));
+    project.event("file/read", json!({"uri": uri}));
+    project.is_quiet();
+    write(&path, "two\n");
+    project.is_told(&["caf\\xe9, changed", "-one\n+two"]);
+    project.is_quiet();
+}
+
 // Commit, release, and all that undoes them
 
 /// An edit between the WAIT and its commit is the next report.
