@@ -21,7 +21,7 @@ use support::client::{Client, notification};
 use support::measure::{median_of, medians_in_turns, time};
 use support::store;
 use support::table::{self, Figure, Target};
-use support::{echo, files};
+use support::{echo, files, shared};
 
 /// Round trips over pipes.
 const ROUND_TRIPS: usize = 10_000;
@@ -48,6 +48,9 @@ fn main() {
     if std::env::args().any(|argument| argument == "store") {
         return kept_sessions();
     }
+    if std::env::args().any(|argument| argument == "shared") {
+        return shared_daemon();
+    }
     round_trip("WAIT + commit, nothing to say", 0);
     round_trip("WAIT + commit, 3 entries of 200 bytes", 3);
     notifications("parse each message and drop it", &json!({}), &Target::AtLeast(0.7));
@@ -62,6 +65,13 @@ fn main() {
     after_publishes();
     watched_files();
     kept_sessions();
+    shared_daemon();
+}
+
+/// One daemon for many clients.
+fn shared_daemon() {
+    shared::many_clients();
+    shared::hook_command();
 }
 
 /// Sessions that are kept on disk.

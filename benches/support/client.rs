@@ -88,8 +88,14 @@ impl Client {
 
     /// One WAIT of session `s`, and the commit of its token.
     pub fn wait_and_commit(&mut self) {
+        self.wait_and_commit_in("s");
+    }
+
+    /// One WAIT of a session in turn `t`, and the commit of its token.
+    pub fn wait_and_commit_in(&mut self, session: &str) {
         const TOKEN: &str = r#""token":""#;
-        let reply = self.request("reminder/wait", r#"{"session":"s","turn":"t"}"#);
+        let params = [r#"{"session":""#, session, r#"","turn":"t"}"#].concat();
+        let reply = self.request("reminder/wait", &params);
         let start = reply.find(TOKEN).expect("every WAIT has a token") + TOKEN.len();
         let end = start + reply[start..].find('"').expect("a string has an end");
         let params = [r#"{"token":""#, &reply[start..end], r#""}"#].concat();

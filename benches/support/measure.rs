@@ -32,6 +32,12 @@ pub fn median_of(rounds: usize, mut work: impl FnMut() -> Duration) -> Duration 
     median((0..rounds).map(|_| work()).collect())
 }
 
+/// The duration that so many in a hundred do not exceed.
+pub fn percentile(mut durations: Vec<Duration>, percent: usize) -> Duration {
+    let place = durations.len() * percent / 100;
+    *durations.select_nth_unstable(place).1
+}
+
 fn median(mut durations: Vec<Duration>) -> Duration {
     let middle = durations.len() / 2;
     *durations.select_nth_unstable(middle).1

@@ -4,5 +4,6 @@ pub mod client;
 pub mod echo;
 pub mod files;
 pub mod measure;
+pub mod shared;
 pub mod store;
 pub mod table;

@@ -1,8 +1,13 @@
 //! The command line: one file a command.
 
 pub mod check;
+pub mod connect;
 pub mod run;
 pub mod serve;
+pub mod stdio;
+
+mod keeping;
+mod log;
 
 use std::process::ExitCode;
 
@@ -22,11 +27,13 @@ struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
-    serve: serve::ServeArguments,
+    stdio: stdio::StdioArguments,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Connect(connect::ConnectArguments),
+    Serve(serve::ServeArguments),
     Run(run::RunArguments),
     Check(check::CheckArguments),
 }
@@ -35,7 +42,9 @@ enum Command {
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     match &cli.command {
-        None => serve::serve(&cli.serve),
+        None => stdio::serve(&cli.stdio),
+        Some(Command::Connect(arguments)) => connect::run(arguments),
+        Some(Command::Serve(arguments)) => serve::run(arguments),
         Some(Command::Run(arguments)) => run::run(arguments),
         Some(Command::Check(arguments)) => check::run(arguments),
     }

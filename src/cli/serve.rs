@@ -1,87 +1,157 @@
-//! Plain `reminderd`: the daemon itself, private to one client, over stdin and stdout.
+//! `reminderd serve`: one daemon for many clients.
 
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use tracing_subscriber::EnvFilter;
+use semver::Version;
+use tokio::signal::unix::{SignalKind, signal};
 
-use crate::server::{Daemon, Limits, Served, Surroundings, serve_stdio};
-use crate::store::{MemoryStore, Options, SqliteStore, Store, Unusable, default_directory};
+use super::keeping::{self, KeepingArguments};
+use super::log;
+use crate::server::endpoint::{Claim, Endpoint};
+use crate::server::shared::{Terms, serve_shared};
+use crate::server::{Daemon, Limits, Surroundings, log_panics_without_payload};
 
-/// How long the end waits for the store: `exit` ends the process within a second.
-const END_PATIENCE: Duration = Duration::from_millis(800);
+/// How long a daemon that ends, or hands over, is waited for.
+const CLAIM_PATIENCE: Duration = Duration::from_secs(10);
+/// How often it is looked whether it is gone.
+const CLAIM_LOOK: Duration = Duration::from_millis(5);
 
-/// How the daemon serves.
-#[derive(Debug, Args)]
-pub struct ServeArguments {
-    /// Keep what was told in this directory instead of `$XDG_STATE_HOME/reminderd` or
-    /// `~/.local/state/reminderd`
-    #[arg(long, value_name = "DIR", conflicts_with = "ephemeral")]
-    pub state: Option<PathBuf>,
-    /// Keep everything in memory and leave nothing behind
+/// Which daemon serves, and how long.
+#[derive(Clone, Debug, Args)]
+pub struct SharingArguments {
+    /// Where it keeps what was told
+    #[command(flatten)]
+    pub keeping: KeepingArguments,
+    /// End after so many seconds without any connection
+    #[arg(long, value_name = "SECONDS", default_value_t = 600)]
+    pub idle: u64,
+    /// Listen on a port of the loopback, for those who can read its secret from a file, where no
+    /// Unix socket can be
     #[arg(long)]
-    pub ephemeral: bool,
-    /// Read no configuration, neither the user's nor a project's
-    #[arg(long, hide = true)]
-    pub no_config: bool,
-    /// Virtual time and countable tokens, so that two runs say the same
-    #[arg(long, hide = true)]
-    pub deterministic: bool,
+    pub tcp: bool,
+    /// Take this for the version of the build
+    #[arg(long, value_name = "VERSION", hide = true)]
+    pub build: Option<Version>,
 }
 
-/// Serves until the client is gone. Leaves by `process::exit`: where stdin is a terminal or a
-/// file, a thread of the runtime may hang in a read for ever.
-pub fn serve(arguments: &ServeArguments) -> ExitCode {
-    log_to_stderr();
-    let surroundings =
-        if arguments.deterministic { Surroundings::deterministic() } else { Surroundings::System };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
+impl SharingArguments {
+    /// The version of this build.
+    pub fn version(&self) -> Version {
+        let own = || Version::parse(env!("CARGO_PKG_VERSION"));
+        self.build.clone().or_else(|| own().ok()).unwrap_or_else(|| Version::new(0, 0, 0))
+    }
+}
+
+/// One daemon for many clients: sessions that several of them speak about, one store, one watcher.
+///
+/// You need not start it: `reminderd connect` does, when it is not there. It listens on a socket
+/// that only you can use, in `$XDG_RUNTIME_DIR/reminderd`, else in the state directory, and ends
+/// when nobody was connected for a while. There is one for each state directory; a second one ends
+/// with status 1.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  $ reminderd serve --idle 3600\n\nIts log: `daemon.log` in the \
+                        state directory when `connect` started it, stderr otherwise; \
+                        REMINDERD_LOG=debug says more."
+)]
+pub struct ServeArguments {
+    #[command(flatten)]
+    sharing: SharingArguments,
+    /// Leave the terminal and the process that started it
+    #[arg(long, hide = true)]
+    detached: bool,
+}
+
+/// Runs the command.
+pub fn run(arguments: &ServeArguments) -> ExitCode {
+    match served(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("reminderd: the runtime could not be started: {error}");
-            return ExitCode::FAILURE;
+            eprintln!("reminderd serve: {error}");
+            ExitCode::FAILURE
         }
-    };
-    let daemon = Arc::new(Daemon::new(surroundings, store(arguments)));
-    let application = Arc::new(Served(Arc::clone(&daemon)));
-    let end = runtime.block_on(serve_stdio(application, Limits::default()));
-    daemon.end(END_PATIENCE);
-    std::process::exit(end.status().into())
-}
-
-/// The store that the arguments ask for. One that cannot be used is said here, and again to every
-/// client that opens a session.
-fn store(arguments: &ServeArguments) -> Arc<dyn Store> {
-    if arguments.ephemeral {
-        return Arc::new(MemoryStore::default());
-    }
-    let Some(directory) = arguments.state.clone().or_else(default_directory) else {
-        return unusable(
-            "neither XDG_STATE_HOME nor HOME says where to keep what is told: name a \
-                         directory with --state, or go on without one with --ephemeral"
-                .to_owned(),
-        );
-    };
-    match SqliteStore::open(&directory, Options::default()) {
-        Ok(store) => Arc::new(store),
-        Err(error) => unusable(error.to_string()),
     }
 }
 
-fn unusable(why: String) -> Arc<dyn Store> {
-    tracing::error!("{why}");
-    Arc::new(Unusable::new(why))
+fn served(arguments: &ServeArguments) -> io::Result<()> {
+    let ServeArguments { sharing, detached } = arguments;
+    let log = log::to_stderr_then_file();
+    log_panics_without_payload();
+    if *detached {
+        // A session of its own: no terminal and no process group ends it.
+        rustix::process::setsid()?;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let state = sharing.keeping.directory();
+    let endpoint = Endpoint::of(state.as_deref())?;
+    let Some(claim) = runtime.block_on(claimed(&endpoint))? else {
+        // Whoever started this one finds the other.
+        let message = format!("another daemon serves {} already", endpoint.socket().display());
+        return if *detached { Ok(()) } else { Err(io::Error::other(message)) };
+    };
+    let daemon = Arc::new(Daemon::new(Surroundings::System, sharing.keeping.store()));
+    let claim = runtime.block_on(async {
+        let listener = claim.listen(sharing.tcp)?;
+        println!("listening on {}", listener.place(&endpoint).display());
+        if *detached {
+            leave_stdio(log, state.as_deref())?;
+        }
+        let terms = Terms {
+            idle: Duration::from_secs(sharing.idle),
+            version: sharing.version(),
+            limits: Limits::default(),
+        };
+        let told_to_end = told_to_end()?;
+        io::Result::Ok(serve_shared(&daemon, claim, listener, terms, told_to_end).await)
+    })?;
+    daemon.end(keeping::END_PATIENCE);
+    drop(claim);
+    // What still looks at a disk is not waited for.
+    std::process::exit(0)
 }
 
-/// Logs to stderr at the level of `REMINDERD_LOG` (warnings when unset). No level shows a body or
-/// the content of a file.
-fn log_to_stderr() {
-    let filter =
-        EnvFilter::try_from_env("REMINDERD_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // Another subscriber can only be there in a program that embeds this one: its choice stands.
-    drop(subscriber.try_init());
+/// The claim on the endpoint; `None` when another daemon serves there.
+async fn claimed(endpoint: &Endpoint) -> io::Result<Option<Claim>> {
+    let until = Instant::now() + CLAIM_PATIENCE;
+    loop {
+        if let Some(claim) = endpoint.claim()? {
+            return Ok(Some(claim));
+        }
+        if endpoint.dial().await?.is_some() || Instant::now() > until {
+            return Ok(None);
+        }
+        tokio::time::sleep(CLAIM_LOOK).await;
+    }
+}
+
+/// Lets go of what belongs to the process that started this one.
+fn leave_stdio(log: &log::LateFile, state: Option<&std::path::Path>) -> io::Result<()> {
+    let nothing = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdout(&nothing)?;
+    match state.map(|state| log.move_to(state)) {
+        Some(Ok(())) => Ok(()),
+        failed => {
+            if let Some(Err(error)) = failed {
+                tracing::warn!(%error, "there is no log from here on");
+            }
+            Ok(rustix::stdio::dup2_stderr(&nothing)?)
+        }
+    }
+}
+
+/// Done when the process is asked to end.
+fn told_to_end() -> io::Result<impl Future<Output = ()>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
 }

@@ -1,8 +1,9 @@
 //! The daemon: its sessions, each behind a mutex of its own, and what they are given. Sessions
 //! belong to the daemon, not to a connection.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use dashmap::DashMap;
@@ -38,6 +39,8 @@ pub struct Daemon {
     editors: Editors,
     /// Connections that want live hints of changed files, by their numbers.
     listening: DashMap<u64, AbortHandle>,
+    /// Whether a newer daemon takes over: sessions that no connection uses are let go.
+    leaves: AtomicBool,
 }
 
 /// A session's place in the daemon.
@@ -45,15 +48,26 @@ pub struct Daemon {
 pub struct Slot {
     session: Mutex<Kept>,
     files: SessionFiles,
+    /// Tells whether the lease is ours and the first lines are durable.
+    taken: Ticket,
+    /// The connections that opened it.
+    users: Mutex<BTreeSet<u64>>,
     /// Ends the session's tokens.
     tag: u64,
     last_active: AtomicU64,
 }
 
 impl Slot {
-    /// The session, to be let go before anything is awaited.
+    /// The session, to be let go before anything is awaited. Nothing else of the daemon's is locked
+    /// meanwhile but what checkers say.
     pub fn lock(&self) -> MutexGuard<'_, Kept> {
         self.session.lock()
+    }
+
+    /// The session, unless another connection closed it since it was found.
+    pub fn live(&self) -> Result<MutexGuard<'_, Kept>, ErrorObject> {
+        let session = self.session.lock();
+        if session.is_over() { Err(not_open(session.id())) } else { Ok(session) }
     }
 
     /// What it read and wrote.
@@ -84,6 +98,7 @@ impl Daemon {
             files: Files::new(files::Options::default()),
             editors: Editors::default(),
             listening: DashMap::new(),
+            leaves: AtomicBool::new(false),
         }
     }
 
@@ -120,13 +135,7 @@ impl Daemon {
     /// An open session, named by a message of this time.
     pub fn slot(&self, session: &str, at: Millis) -> Result<Arc<Slot>, ErrorObject> {
         let slot = self.sessions.get(session).map(|slot| Arc::clone(&slot));
-        let slot = slot.ok_or_else(|| {
-            let name = crate::engine::short_name(session, 100);
-            ErrorObject::new(
-                ErrorKind::UnknownSession,
-                format!("session {name:?} is not open: send session/open first"),
-            )
-        })?;
+        let slot = slot.ok_or_else(|| not_open(session))?;
         slot.last_active.store(at, Ordering::Relaxed);
         Ok(slot)
     }
@@ -138,44 +147,52 @@ impl Daemon {
         self.by_tag.get(&tag).map(|slot| Arc::clone(&slot))
     }
 
-    /// Opens a session: joins the live one, restores a stored one, or makes it.
+    /// Opens a session for a connection: joins the live one, restores a stored one, or makes it.
     pub fn open<T>(
         &self,
         session: &str,
+        connection: u64,
         at: Millis,
         with: impl FnOnce(&mut Session) -> Result<T, ErrorObject>,
     ) -> Result<(T, Life), ErrorObject> {
-        match self.sessions.entry(session.to_owned()) {
-            Entry::Occupied(known) => {
-                let slot = Arc::clone(known.get());
-                drop(known);
-                slot.last_active.store(at, Ordering::Relaxed);
-                let mut kept = slot.lock();
-                kept.catch_up(When::Behind);
-                let opened = with(&mut kept)?;
-                kept.keep();
-                Ok((opened, Life::Live))
-            }
-            Entry::Vacant(place) => {
-                let Loaded { lines, bytes, fence } =
-                    self.store.load(session).map_err(|error| convert::store_error(&error))?;
-                let is_stored = !lines.is_empty();
-                let mut made = if is_stored {
-                    Session::restore(kit(), session, lines)
-                        .map_err(|refusal| convert::unreadable(session, &refusal))?
-                } else {
-                    Session::new(kit(), session)
-                };
-                // A session that could not be opened is not there.
-                let opened = with(&mut made)?;
-                let taken = self.take(place, made, fence, bytes, at);
-                Ok((opened, if is_stored { Life::Restored(taken) } else { Life::New(taken) }))
-            }
+        loop {
+            let place = match self.sessions.entry(session.to_owned()) {
+                Entry::Vacant(place) => place,
+                Entry::Occupied(known) => {
+                    let slot = Arc::clone(known.get());
+                    drop(known);
+                    let mut kept = slot.lock();
+                    if kept.is_over() {
+                        // Another connection closed it in this very moment.
+                        continue;
+                    }
+                    slot.last_active.store(at, Ordering::Relaxed);
+                    kept.catch_up(When::Behind);
+                    let opened = with(&mut kept)?;
+                    kept.keep();
+                    slot.users.lock().insert(connection);
+                    return Ok((opened, Life::Live(slot.taken.clone())));
+                }
+            };
+            let Loaded { lines, bytes, fence } =
+                self.store.load(session).map_err(|error| convert::store_error(&error))?;
+            let is_stored = !lines.is_empty();
+            let mut made = if is_stored {
+                Session::restore(kit(), session, lines)
+                    .map_err(|refusal| convert::unreadable(session, &refusal))?
+            } else {
+                Session::new(kit(), session)
+            };
+            // A session that could not be opened is not there.
+            let opened = with(&mut made)?;
+            let taken = self.take(place, made, connection, fence, bytes, at);
+            let life = if is_stored { Life::Restored(taken) } else { Life::New(taken) };
+            return Ok((opened, life));
         }
     }
 
     /// Takes in a session that was made elsewhere, where none of its name is there or stored.
-    pub fn adopt(&self, made: Session, at: Millis) -> Result<Taken, ErrorObject> {
+    pub fn adopt(&self, made: Session, connection: u64, at: Millis) -> Result<Taken, ErrorObject> {
         let name = made.id().to_owned();
         let there = || {
             ErrorObject::new(
@@ -188,7 +205,7 @@ impl Daemon {
         if !loaded.lines.is_empty() {
             return Err(there());
         }
-        Ok(self.take(place, made, loaded.fence, 0, at))
+        Ok(self.take(place, made, connection, loaded.fence, 0, at))
     }
 
     /// Puts a session into its place and takes its lease.
@@ -196,6 +213,7 @@ impl Daemon {
         &self,
         place: VacantEntry<'_, String, Arc<Slot>>,
         mut made: Session,
+        connection: u64,
         fence: u64,
         replayed: usize,
         at: Millis,
@@ -216,6 +234,8 @@ impl Daemon {
         let slot = Arc::new(Slot {
             session: Mutex::new(kept),
             files,
+            taken: appended.ticket.clone(),
+            users: Mutex::new([connection].into()),
             tag: tag(&name),
             last_active: AtomicU64::new(at),
         });
@@ -229,20 +249,50 @@ impl Daemon {
         let session = taken.lease.session();
         self.sessions.remove_if(session, |_, slot| Arc::ptr_eq(slot, &taken.slot));
         self.by_tag.remove_if(&taken.slot.tag, |_, slot| Arc::ptr_eq(slot, &taken.slot));
-        taken.slot.lock().close();
+        taken.slot.lock().end();
         self.checks.end_session(session);
         drop(self.store.release(&taken.lease, 0));
     }
 
     /// Closes a session: its tokens are gone with it. The tickets tell when the store is done.
     pub fn close(&self, session: &str, at: Millis) -> Result<Vec<Ticket>, ErrorObject> {
-        let slot = self.slot(session, at)?;
-        self.sessions.remove(session);
-        self.by_tag.remove(&slot.tag);
+        self.let_go_if(session, at, |_| true).ok_or_else(|| not_open(session))
+    }
+
+    /// Lets go of a session, unless it is not there or not to be.
+    fn let_go_if(
+        &self,
+        session: &str,
+        at: Millis,
+        is_to_go: impl FnOnce(&Slot) -> bool,
+    ) -> Option<Vec<Ticket>> {
+        // Its place stays taken meanwhile: who opens it again finds what the store was given.
+        let Entry::Occupied(known) = self.sessions.entry(session.to_owned()) else { return None };
         // A WAIT that is being prepared still holds the slot: it finds itself overtaken.
-        let tickets = slot.lock().let_go(at);
+        let mut kept = known.get().lock();
+        if !is_to_go(known.get()) {
+            return None;
+        }
+        let tickets = kept.let_go(at);
+        drop(kept);
+        let slot = known.remove();
+        self.by_tag.remove(&slot.tag);
         self.checks.end_session(session);
-        Ok(tickets)
+        Some(tickets)
+    }
+
+    /// A newer daemon takes over: every session is let go as soon as no connection is there that
+    /// opened it. The tickets tell when the store is done with those that are let go now.
+    pub fn leave(&self) -> Vec<Ticket> {
+        self.leaves.store(true, Ordering::SeqCst);
+        self.let_go_of_unused()
+    }
+
+    fn let_go_of_unused(&self) -> Vec<Ticket> {
+        let names: Vec<_> = self.sessions.iter().map(|slot| slot.key().clone()).collect();
+        let unused = |slot: &Slot| slot.users.lock().is_empty();
+        let gone = names.iter().filter_map(|name| self.let_go_if(name, self.now(), unused));
+        gone.flatten().collect()
     }
 
     /// The process ends: what is left goes to the store, within this time.
@@ -268,8 +318,8 @@ impl Daemon {
 /// What became of an opening.
 #[derive(Debug)]
 pub enum Life {
-    /// The session was live here.
-    Live,
+    /// The session was live here; the ticket tells whether it is ours.
+    Live(Ticket),
     /// It was stored.
     Restored(Taken),
     /// Nobody knew it.
@@ -283,6 +333,15 @@ pub struct Taken {
     lease: Lease,
     /// Tells whether the lease is ours and the first lines are durable.
     pub ticket: Ticket,
+}
+
+/// The answer to a message that names a session which is not open.
+fn not_open(session: &str) -> ErrorObject {
+    let name = crate::engine::short_name(session, 100);
+    ErrorObject::new(
+        ErrorKind::UnknownSession,
+        format!("session {name:?} is not open: send session/open first"),
+    )
 }
 
 /// What sessions are given.
@@ -329,9 +388,19 @@ impl Application for Served {
         if let Some((_, listener)) = self.0.listening.remove(&connection.id()) {
             listener.abort();
         }
-        for slot in self.0.slots() {
+        // In any order, and none of them locked while others are looked for.
+        let slots: Vec<_> = self.0.sessions.iter().map(|slot| Arc::clone(&slot)).collect();
+        for slot in slots {
             slot.lock().disconnect(connection.id());
+            slot.users.lock().remove(&connection.id());
+        }
+        for path in self.0.editors.disconnect(connection.id()) {
+            self.0.checks.with(|it| it.close(&path));
         }
         self.0.checks.disconnect(connection.id());
+        if self.0.leaves.load(Ordering::SeqCst) {
+            // Nobody waits: the process ends behind the store.
+            drop(self.0.let_go_of_unused());
+        }
     }
 }

@@ -28,6 +28,8 @@ pub struct Kept {
     made_good: Option<Instant>,
     /// Whether the client was told that the store fails.
     said: bool,
+    /// Whether the session was let go.
+    is_over: bool,
 }
 
 impl Deref for Kept {
@@ -57,12 +59,18 @@ impl Kept {
             snapshot: 0,
             made_good: None,
             said: false,
+            is_over: false,
         }
     }
 
     /// The session's lease.
     pub fn lease(&self) -> &Lease {
         &self.lease
+    }
+
+    /// Whether the session was let go: nothing that happens to it any more is kept.
+    pub fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// Takes note of what the store did with earlier commits, and hands over again what it lost: at
@@ -148,10 +156,16 @@ impl Kept {
     /// Answers when that is so.
     pub fn let_go(&mut self, at: Millis) -> Vec<Ticket> {
         self.catch_up(When::Now);
-        self.session.close();
+        self.end();
         drop(self.session.take_lines());
         let kept = self.store.append(&self.lease, &[self.session.snapshot()], When::Now);
         vec![kept.ticket, self.store.release(&self.lease, at)]
+    }
+
+    /// The session is over here, and nothing of it is kept.
+    pub fn end(&mut self) {
+        self.is_over = true;
+        self.session.close();
     }
 
     fn is_durable(&self) -> bool {

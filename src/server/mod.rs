@@ -1,12 +1,17 @@
 //! The server: bytes in, bytes out. `framing` and `transport` move messages, `order` applies them
 //! in the order of their bytes, `handlers` say what each does, and `convert` is the only place
-//! that knows both the wire and the engine.
+//! that knows both the wire and the engine. `shared` serves many clients over the socket of an
+//! `endpoint`; `handshake` and `bridge` are between that and `reminderd connect`.
 
+pub mod bridge;
+pub mod endpoint;
 pub mod framing;
+pub mod handshake;
 pub mod lane;
 pub mod lsp;
 mod order;
 pub mod peer;
+pub mod shared;
 pub mod transport;
 
 mod checks;
@@ -19,7 +24,7 @@ mod surroundings;
 
 pub use daemon::{Daemon, Served, digest};
 pub use lsp::InitializeRequest;
-pub use order::{Answer, Application, Connection, Outcome};
+pub use order::{Answer, Application, Connection, Outcome, log_panics_without_payload};
 pub use peer::{Peer, PeerError};
 pub use surroundings::Surroundings;
 pub use transport::{End, Limits, serve, serve_stdio};

@@ -155,6 +155,11 @@ impl Dispatcher {
         &self.connection
     }
 
+    /// Whether a request is still being answered.
+    pub(super) fn is_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
     /// Whether `shutdown` was answered, as it is before an orderly end.
     pub(super) fn was_shut_down(&self) -> bool {
         self.life.was_shut_down()

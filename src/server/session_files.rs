@@ -2,7 +2,7 @@
 //! Everything that looks at the disk goes through the session's lane, so that a WAIT sees each
 //! snapshot before it and none behind it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -340,32 +340,57 @@ impl SessionFiles {
     }
 }
 
+/// A document that is open in an editor.
+#[derive(Debug, Default)]
+struct Document {
+    /// Whether it was changed since it was last saved.
+    is_changed: bool,
+    /// The editors.
+    connections: BTreeSet<u64>,
+}
+
 /// What the person saved, so that it can be said who changed a file.
 #[derive(Debug, Default)]
 pub struct Editors {
-    /// Open documents, and whether they were changed since they were last saved.
-    changed: Mutex<BTreeMap<String, bool>>,
+    documents: Mutex<BTreeMap<String, Document>>,
     lane: Arc<Lane>,
 }
 
 impl Editors {
     /// A document was opened, or changed.
-    pub fn touch(&self, path: &str, is_changed: bool) {
-        self.changed
-            .lock()
-            .entry(path.to_owned())
-            .and_modify(|it| *it |= is_changed)
-            .or_insert(is_changed);
+    pub fn touch(&self, path: &str, connection: u64, is_changed: bool) {
+        let mut documents = self.documents.lock();
+        let document = documents.entry(path.to_owned()).or_default();
+        document.is_changed |= is_changed;
+        document.connections.insert(connection);
     }
 
-    /// It was closed.
-    pub fn close(&self, path: &str) {
-        self.changed.lock().remove(path);
+    /// An editor closed it. Says whether it is open in none any more.
+    pub fn close(&self, path: &str, connection: u64) -> bool {
+        let mut documents = self.documents.lock();
+        let Some(document) = documents.get_mut(path) else { return true };
+        document.connections.remove(&connection);
+        let is_closed = document.connections.is_empty();
+        if is_closed {
+            documents.remove(path);
+        }
+        is_closed
+    }
+
+    /// An editor is gone. Returns what is open in none any more.
+    pub fn disconnect(&self, connection: u64) -> Vec<String> {
+        let documents = self.documents.lock();
+        let open = documents.iter().filter(|(_, it)| it.connections.contains(&connection));
+        let open: Vec<_> = open.map(|(path, _)| path.clone()).collect();
+        drop(documents);
+        open.into_iter().filter(|path| self.close(path, connection)).collect()
     }
 
     /// It was saved: what stands on the disk is the person's, if they changed it.
     pub fn save(&self, files: &Arc<Files>, path: &str, text: Option<String>) {
-        let saved = self.changed.lock().get_mut(path).is_some_and(std::mem::take);
+        let mut documents = self.documents.lock();
+        let saved = documents.get_mut(path).is_some_and(|it| std::mem::take(&mut it.is_changed));
+        drop(documents);
         files.hint(path);
         if saved {
             let (files, path) = (Arc::clone(files), path.to_owned());
@@ -387,6 +412,21 @@ impl Editors {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_document_is_closed_with_the_last_editor_that_has_it_open() {
+        let editors = Editors::default();
+        for (path, connection) in [("/a", 1), ("/b", 1), ("/b", 2), ("/c", 2)] {
+            editors.touch(path, connection, true);
+        }
+        assert!(!editors.close("/b", 2));
+        assert!(editors.close("/c", 2), "nobody else has it open");
+        editors.touch("/b", 2, false);
+        assert_eq!(editors.disconnect(1), ["/a"]);
+        assert!(editors.documents.lock()["/b"].is_changed);
+        assert_eq!(editors.disconnect(2), ["/b"]);
+        assert!(editors.documents.lock().is_empty());
+    }
 
     #[test]
     fn of_a_burst_the_newest_whole_reading_decides() {

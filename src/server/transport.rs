@@ -20,8 +20,9 @@
 //! | a write to a closed output | 1 |
 //! | the client's process (`processId`) is not there, or dies | 1 |
 //!
-//! Calls that are still pending then are dropped; what was answered before is written out, for
-//! which a client that does not read is given half a second.
+//! Calls that are still pending then are dropped; where the input just ended, as in a pipe from a
+//! command that says all it has, they are given half a second. What was answered before is written
+//! out, for which a client that does not read is given half a second.
 
 use std::future::{Future, poll_fn};
 use std::os::fd::{AsFd, OwnedFd};
@@ -45,6 +46,10 @@ use super::order::{Application, Connection, Dispatcher, Flow, log_panics_without
 
 /// How long a client is given to read what was answered before the end.
 const LAST_WRITE: Duration = Duration::from_millis(500);
+/// How often a connection is read from before others have their turn.
+const READS_A_TURN: usize = 4;
+/// How long requests may go on that are pending when the input ends.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
 /// How often a client's process is looked at where the system cannot tell of its death.
 const PROCESS_POLL: Duration = Duration::from_secs(2);
 
@@ -127,9 +132,7 @@ impl fmt::Display for End {
 /// terminal or a file, a thread of the runtime may hang in a read for ever.
 pub async fn serve_stdio(application: Arc<dyn Application>, limits: Limits) -> End {
     log_panics_without_payload();
-    let input = io::stdin().as_fd().try_clone_to_owned().and_then(open_input);
-    let output = io::stdout().as_fd().try_clone_to_owned().and_then(open_output);
-    let end = match (input, output) {
+    let end = match (open_stdin(), open_stdout()) {
         (Ok(input), Ok(output)) => serve(application, input, output, limits).await,
         (Err(error), _) => End::InputFailed(error),
         (_, Err(error)) => End::OutputClosed(error),
@@ -162,6 +165,7 @@ pub async fn serve(
         client_death: None,
         wake_up: Box::pin(tokio::time::sleep(Duration::ZERO)),
         is_flushed: true,
+        ended: None,
     };
     let end = poll_fn(|context| task.poll(context)).await;
     tracing::debug!(connection = id, %end, "a connection ended");
@@ -180,6 +184,8 @@ struct ConnectionTask<R, W> {
     /// For what the peer has to say later.
     wake_up: Pin<Box<Sleep>>,
     is_flushed: bool,
+    /// How the input ended, and how long pending requests are waited for.
+    ended: Option<(End, Pin<Box<Sleep>>)>,
 }
 
 /// How far the messages that are here were applied.
@@ -192,12 +198,19 @@ enum Applied {
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ConnectionTask<R, W> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<End> {
         self.dispatcher.connection().peer().register(context);
-        loop {
+        for _ in 0..READS_A_TURN {
             let applied = self.apply();
             self.dispatcher.poll_running(context, &mut self.encoder);
             self.collect_from_peer(context);
             if let Err(error) = self.write(context) {
                 return Poll::Ready(End::OutputClosed(error));
+            }
+            if let Some((_, until)) = &mut self.ended {
+                let is_late = until.as_mut().poll(context).is_ready();
+                if !self.dispatcher.is_pending() || is_late {
+                    return self.ended.take().map_or(Poll::Pending, |(end, _)| Poll::Ready(end));
+                }
+                return self.poll_client_death(context);
             }
             match applied {
                 Applied::Ended(end) => return Poll::Ready(end),
@@ -207,12 +220,21 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ConnectionTask<R, W> {
             }
             match pin!(self.input.read_buf(self.decoder.room())).poll(context) {
                 Poll::Pending => return self.poll_client_death(context),
-                Poll::Ready(Ok(0)) => return Poll::Ready(self.input_ended(context)),
+                Poll::Ready(Ok(0)) => match self.input_ended(context) {
+                    end @ End::InputEnded { .. } => {
+                        let until = Box::pin(tokio::time::sleep(LAST_ANSWERS));
+                        self.ended = Some((end, until));
+                    }
+                    end => return Poll::Ready(end),
+                },
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::Interrupted => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(End::InputFailed(error)),
             }
         }
+        // A flood here must not keep others waiting.
+        context.waker().wake_by_ref();
+        Poll::Pending
     }
 
     fn is_full(&self) -> bool {
@@ -367,8 +389,9 @@ fn open_process(_: Pid) -> io::Result<AsyncFd<OwnedFd>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Opens the input without a helper thread where its kind allows that.
-fn open_input(input: OwnedFd) -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
+/// Opens stdin without a helper thread where its kind allows that.
+pub fn open_stdin() -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
+    let input = io::stdin().as_fd().try_clone_to_owned()?;
     Ok(match file_type(&input)? {
         FileType::Fifo => Box::new(pipe::Receiver::from_owned_fd(input)?),
         FileType::Socket => Box::new(open_socket(input)?),
@@ -376,8 +399,9 @@ fn open_input(input: OwnedFd) -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
     })
 }
 
-/// Opens the output without a helper thread where its kind allows that.
-fn open_output(output: OwnedFd) -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
+/// Opens stdout without a helper thread where its kind allows that.
+pub fn open_stdout() -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
+    let output = io::stdout().as_fd().try_clone_to_owned()?;
     Ok(match file_type(&output)? {
         FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(output)?),
         FileType::Socket => Box::new(open_socket(output)?),

@@ -11,4 +11,5 @@ mod json_rpc;
 mod native;
 mod order;
 mod secrecy;
+mod shared;
 mod store;

@@ -71,6 +71,18 @@ impl Start {
         Self { framing, command, reads: true, forbidden: None }
     }
 
+    /// `reminderd connect`, whose daemons and files are all below this directory and end soon.
+    pub fn connecting(framing: Framing, home: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reminderd"));
+        command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
+        command.env("XDG_RUNTIME_DIR", home.join("run")).env("XDG_STATE_HOME", home.join("state"));
+        command.arg("connect").args(arguments);
+        if !arguments.contains(&"--idle") {
+            command.args(["--idle", "2"]);
+        }
+        Self { framing, command, reads: true, forbidden: None }
+    }
+
     /// Through this command, which is given the daemon's own behind its arguments.
     #[must_use]
     pub fn through(mut self, program: &str, arguments: &[&str]) -> Self {

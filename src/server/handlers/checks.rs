@@ -43,7 +43,7 @@ fn for_owner<T>(
 ) -> Result<(T, Look), ErrorObject> {
     let path = convert::path(scope)?;
     let slot = call.daemon.slot(&scope.session, call.at)?;
-    let session = slot.lock();
+    let session = slot.live()?;
     let owner = owner(&session, &path);
     let acted = session.scope(&path).and_then(|known| {
         known.running()?;

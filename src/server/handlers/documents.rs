@@ -25,7 +25,7 @@ pub fn opened(call: &Call<'_>) -> Outcome {
     done(call.params().map(|params: DidOpenParams| {
         let document = params.text_document;
         let path = identity::path_of(&document.uri);
-        call.daemon.editors().touch(&path, false);
+        call.daemon.editors().touch(&path, call.connection.id(), false);
         call.daemon.checks().with(|it| it.open(&path, document.version, document.text));
     }))
 }
@@ -36,7 +36,7 @@ pub fn changed(call: &Call<'_>) -> Outcome {
         let path = identity::path_of(&params.text_document.uri);
         let changes = convert::changes(params.content_changes);
         let version = params.text_document.version;
-        call.daemon.editors().touch(&path, true);
+        call.daemon.editors().touch(&path, call.connection.id(), true);
         call.daemon.checks().with(|it| it.change(&path, version, &changes));
     }))
 }
@@ -53,8 +53,9 @@ pub fn saved(call: &Call<'_>) -> Outcome {
 pub fn closed(call: &Call<'_>) -> Outcome {
     done(call.params().map(|params: DidCloseParams| {
         let path = identity::path_of(&params.text_document.uri);
-        call.daemon.editors().close(&path);
-        call.daemon.checks().with(|it| it.close(&path));
+        if call.daemon.editors().close(&path, call.connection.id()) {
+            call.daemon.checks().with(|it| it.close(&path));
+        }
     }))
 }
 

@@ -51,7 +51,7 @@ pub fn forget(call: &Call<'_>) -> Outcome {
         .and_then(|params: FileForgetParams| {
             let (scope, path) = convert::file(&params.scope, &params.uri)?;
             let slot = call.daemon.slot(&params.scope.session, call.at)?;
-            slot.lock().scope(&scope).map_err(|refusal| convert::error(&refusal))?;
+            slot.live()?.scope(&scope).map_err(|refusal| convert::error(&refusal))?;
             let forgotten = slot.files().forget(&slot, call.at, scope, path);
             forgotten.map(Some).map_err(|refusal| convert::error(&refusal))
         })
@@ -76,7 +76,7 @@ fn touched(
     let (scope, path) = convert::file(wire_scope, uri)?;
     let slot = call.daemon.slot(&wire_scope.session, call.at)?;
     let serial = {
-        let mut session = slot.lock();
+        let mut session = slot.live()?;
         let event = Event::Touched { path: path.clone(), wrote, whole };
         session.apply(call.at, &scope, event).map_err(|refusal| convert::error(&refusal))?;
         call.keep(&mut session);

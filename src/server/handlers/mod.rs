@@ -231,7 +231,7 @@ impl Call<'_> {
     ) -> Result<Applied, ErrorObject> {
         let Reported { session, scope, event, skipped } = convert(self.params()?)?;
         let slot = self.daemon.slot(&session, self.at)?;
-        let mut session = slot.lock();
+        let mut session = slot.live()?;
         session.catch_up(When::Behind);
         let ends_turn = event.as_ref().is_some_and(Event::ends_turn);
         let is_of_an_agent = event.as_ref().is_some_and(Event::begins_or_ends_agent);

@@ -15,7 +15,7 @@ pub fn list(call: &Call<'_>) -> Outcome {
     let listed = call.params().and_then(|scope: Scope| {
         let path = convert::path(&scope)?;
         let slot = call.daemon.slot(&scope.session, call.at)?;
-        let session = slot.lock();
+        let session = slot.live()?;
         let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
         answer(&convert::roster(scope))
     });
@@ -35,7 +35,7 @@ pub fn explain(call: &Call<'_>) -> Outcome {
     let read = call.params().and_then(|scope: Scope| {
         let path = convert::path(&scope)?;
         let slot = call.daemon.slot(&scope.session, call.at)?;
-        let session = slot.lock();
+        let session = slot.live()?;
         let wanted = session.wanted(call.at, &path).map_err(|refusal| convert::error(&refusal))?;
         let secrecy = slot.files().secrecy(&session);
         let prepared = call.daemon.checks().prepared(&session, &path);
@@ -72,7 +72,7 @@ pub fn history(call: &Call<'_>) -> Outcome {
     let told = call.params().and_then(|params: HistoryParams| {
         let path = convert::path(&params.scope)?;
         let slot = call.daemon.slot(&params.scope.session, call.at)?;
-        let session = slot.lock();
+        let session = slot.live()?;
         let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
         let mut records = scope.history.records();
         if let Some(before) = &params.before {

@@ -16,7 +16,7 @@ use super::{Call, answer, convert, internal};
 use crate::engine::ScopePath;
 use crate::server::daemon::{Daemon, Life, Slot, Taken};
 use crate::server::{Answer, Outcome};
-use crate::store::{Loaded, StoreError};
+use crate::store::{Loaded, StoreError, Ticket};
 
 /// The longest name of a session, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
@@ -38,8 +38,7 @@ pub fn open(call: &Call<'_>) -> Outcome {
 
 /// Answers once a session's lease is ours and its first lines are durable. It is there before that,
 /// for the messages behind this one.
-fn once_taken(daemon: &Arc<Daemon>, taken: Option<Taken>, answer: Answer) -> Outcome {
-    let Some(taken) = taken else { return Outcome::Now(answer) };
+fn once_taken(daemon: &Arc<Daemon>, taken: Taken, answer: Answer) -> Outcome {
     if taken.ticket.outcome() == Some(Ok(())) {
         return Outcome::Now(answer);
     }
@@ -55,6 +54,17 @@ fn once_taken(daemon: &Arc<Daemon>, taken: Option<Taken>, answer: Answer) -> Out
     }))
 }
 
+/// Answers once the session that another connection opened is known to be ours.
+fn once_joined(ticket: Ticket, answer: Answer) -> Outcome {
+    if ticket.outcome() == Some(Ok(())) {
+        return Outcome::Now(answer);
+    }
+    Outcome::Later(Box::pin(async move {
+        ticket.wait().await.map_err(|error| convert::store_error(&error))?;
+        answer
+    }))
+}
+
 fn opened(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let params: SessionOpenParams = call.params()?;
     let session = params.session.clone();
@@ -63,16 +73,19 @@ fn opened(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let client = call.connection.client();
     let trusted = client.and_then(|client| client.options["trusted"].as_bool());
     opening.trusted = opening.trusted.or(trusted);
-    let ((opened, roster), life) = call.daemon.open(&session, call.at, |session| {
-        let opened = session.open(call.at, opening).map_err(|refusal| convert::error(&refusal))?;
-        call.count_skipped(session, skipped)?;
-        let root = session.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
-        Ok((opened, convert::roster(root)))
-    })?;
+    let ((opened, roster), life) =
+        call.daemon.open(&session, call.connection.id(), call.at, |session| {
+            let opened =
+                session.open(call.at, opening).map_err(|refusal| convert::error(&refusal))?;
+            call.count_skipped(session, skipped)?;
+            let root =
+                session.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
+            Ok((opened, convert::roster(root)))
+        })?;
     let (state, taken) = match life {
-        Life::Live => (OpenState::Live, None),
-        Life::Restored(taken) => (OpenState::Restored, Some(taken)),
-        Life::New(taken) => (OpenState::New, Some(taken)),
+        Life::Live(ticket) => (OpenState::Live, Err(ticket)),
+        Life::Restored(taken) => (OpenState::Restored, Ok(taken)),
+        Life::New(taken) => (OpenState::New, Ok(taken)),
     };
     let answer = answer(&SessionOpenResult {
         session,
@@ -81,7 +94,10 @@ fn opened(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
         roster,
         untrusted: Vec::new(),
     });
-    Ok(once_taken(call.daemon, taken, answer))
+    Ok(match taken {
+        Ok(taken) => once_taken(call.daemon, taken, answer),
+        Err(ticket) => once_joined(ticket, answer),
+    })
 }
 
 /// `session/fork`
@@ -95,7 +111,7 @@ fn forked(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let source = call.daemon.slot(&params.session, call.at)?;
     let (worktree, report) = convert::fork(params.worktree, params.report);
     let forked = source
-        .lock()
+        .live()?
         .fork(&params.into, params.through.as_deref(), worktree, report)
         .map_err(|refusal| convert::error(&refusal))?;
     let root = forked.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
@@ -110,8 +126,8 @@ fn forked(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
         roster: convert::roster(root),
         untrusted: Vec::new(),
     };
-    let taken = call.daemon.adopt(forked, call.at)?;
-    Ok(once_taken(call.daemon, Some(taken), answer(&result)))
+    let taken = call.daemon.adopt(forked, call.connection.id(), call.at)?;
+    Ok(once_taken(call.daemon, taken, answer(&result)))
 }
 
 /// `session/close`. Where the store cannot keep what was written behind, the answer says so.

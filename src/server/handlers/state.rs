@@ -10,7 +10,7 @@ pub fn state(call: &Call<'_>) -> Outcome {
     let state = call.params().and_then(|wire_scope: Scope| {
         let path = convert::path(&wire_scope)?;
         let slot = call.daemon.slot(&wire_scope.session, call.at)?;
-        let session = slot.lock();
+        let session = slot.live()?;
         let scope = session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
         let mut state = convert::state(&session, scope, wire_scope);
         state.files =
@@ -31,7 +31,7 @@ pub fn tasks(call: &Call<'_>) -> Outcome {
     let tasks = call.params().and_then(|wire_scope: Scope| {
         let path = convert::path(&wire_scope)?;
         let slot = call.daemon.slot(&wire_scope.session, call.at)?;
-        let session = slot.lock();
+        let session = slot.live()?;
         session.scope(&path).map_err(|refusal| convert::error(&refusal))?;
         let tasks = session.facts().tasks.all();
         answer(&tasks.into_iter().map(convert::wire_task).collect::<Vec<_>>())

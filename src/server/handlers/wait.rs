@@ -45,7 +45,7 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let slot = call.daemon.slot(&scope.session, call.at)?;
     let mut request = convert::wait(params, call.connection.id())?;
     let path = request.scope.clone();
-    let mut session = slot.lock();
+    let mut session = slot.live()?;
     session.catch_up(When::Behind);
     let fence = session.lease().fence();
     let material =

@@ -1,0 +1,43 @@
+//! Plain `reminderd`: the daemon itself, private to one client, over stdin and stdout.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::keeping::{self, KeepingArguments};
+use super::log;
+use crate::server::{Daemon, Limits, Served, Surroundings, serve_stdio};
+
+/// How the private daemon serves.
+#[derive(Debug, Args)]
+pub struct StdioArguments {
+    #[command(flatten)]
+    keeping: KeepingArguments,
+    /// Read no configuration, neither the user's nor a project's
+    #[arg(long, hide = true)]
+    pub no_config: bool,
+    /// Virtual time and countable tokens, so that two runs say the same
+    #[arg(long, hide = true)]
+    pub deterministic: bool,
+}
+
+/// Serves until the client is gone. Leaves by `process::exit`: where stdin is a terminal or a
+/// file, a thread of the runtime may hang in a read for ever.
+pub fn serve(arguments: &StdioArguments) -> ExitCode {
+    log::to_stderr();
+    let surroundings =
+        if arguments.deterministic { Surroundings::deterministic() } else { Surroundings::System };
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("reminderd: the runtime could not be started: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let daemon = Arc::new(Daemon::new(surroundings, arguments.keeping.store()));
+    let application = Arc::new(Served(Arc::clone(&daemon)));
+    let end = runtime.block_on(serve_stdio(application, Limits::default()));
+    daemon.end(keeping::END_PATIENCE);
+    std::process::exit(end.status().into())
+}
