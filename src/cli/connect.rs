@@ -143,12 +143,7 @@ fn is_passing(error: &io::Error) -> bool {
 fn start(sharing: &SharingArguments) -> io::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("serve").arg("--detached").args(["--idle", &sharing.idle.to_string()]);
-    if sharing.keeping.ephemeral {
-        command.arg("--ephemeral");
-    }
-    if let Some(state) = sharing.keeping.directory() {
-        command.arg("--state").arg(state);
-    }
+    command.args(sharing.keeping.as_arguments());
     if sharing.tcp {
         command.arg("--tcp");
     }
