@@ -1,5 +1,6 @@
-//! Real checkers: what a language server and a linter publish is forwarded to the daemon, and what
-//! the WAIT says of it is right (`reminders.md` §6). `tests/run` installs both and plays these.
+//! Real checkers: what language servers and a linter publish is forwarded to the daemon, and what
+//! the WAIT says of it is right (`reminders.md` §6). `tests/run` plays these, and installs those of
+//! `checkers.txt`.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -53,7 +54,7 @@ struct LanguageServer {
 }
 
 impl LanguageServer {
-    fn start(command: &mut Command, root: &Path) -> Self {
+    fn start(command: &mut Command, root: &Path, options: &Value) -> Self {
         let process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = process.spawn().expect("the language server is installed (tests/run)");
         let input = process.stdin.take().expect("stdin is piped");
@@ -73,10 +74,7 @@ impl LanguageServer {
                 "processId": std::process::id(),
                 "rootUri": format!("file://{}", root.display()),
                 "capabilities": {"textDocument": {"publishDiagnostics": {"versionSupport": true}}},
-                "initializationOptions": {
-                    "cachePriming": {"enable": false}, "cargo": {"buildScripts": {"enable": false}},
-                    "procMacro": {"enable": false},
-                },
+                "initializationOptions": options,
             }}),
         );
         let id = json!(server.last_id);
@@ -117,7 +115,7 @@ impl LanguageServer {
         daemon: &Daemon,
         what: &str,
         uri: &str,
-        is_it: impl Fn(&[&str], Option<i64>) -> bool,
+        is_it: impl Fn(&[(u64, &str)], Option<i64>) -> bool,
     ) {
         self.until(what, |message| {
             if message["method"] != "textDocument/publishDiagnostics" {
@@ -126,9 +124,12 @@ impl LanguageServer {
             let params = &message["params"];
             daemon.notify("textDocument/publishDiagnostics", params.clone());
             let list = params["diagnostics"].as_array().expect("a list");
-            let messages: Vec<_> =
-                list.iter().map(|one| one["message"].as_str().unwrap_or_default()).collect();
-            params["uri"] == uri && is_it(&messages, params["version"].as_i64())
+            let found = list.iter().map(|one| {
+                let line = one["range"]["start"]["line"].as_u64().expect("a line");
+                (line + 1, one["message"].as_str().unwrap_or_default())
+            });
+            let found: Vec<_> = found.collect();
+            params["uri"] == uri && is_it(&found, params["version"].as_i64())
         });
     }
 }
@@ -213,73 +214,157 @@ impl Document {
     }
 }
 
-fn has(messages: &[&str], part: &str) -> bool {
-    messages.iter().any(|message| message.contains(part))
+/// Whether a message on this line contains this.
+fn has(found: &[(u64, &str)], line: u64, part: &str) -> bool {
+    found.iter().any(|(at, message)| *at == line && message.contains(part))
+}
+
+/// A program whose line 1 imports what nothing uses, and whose line 4 is the result of a function.
+struct Program {
+    file: &'static str,
+    language: &'static str,
+    text: &'static str,
+    /// What line 4 is made: wrong, right and wrong.
+    results: [&'static str; 3],
+    /// Four lines that change nothing.
+    comment: &'static str,
+    /// What the message on the import contains, and that on a wrong result.
+    unused: &'static str,
+    mismatch: &'static str,
+    /// What is told of them after the line's number.
+    unused_told: &'static str,
+    mismatch_told: &'static str,
+}
+
+/// The program is broken, fixed, shifted and broken again. The import was there before. Returns the
+/// lines that were told of each time it was broken: some servers have hints to add.
+///
+/// Both lines are awaited where they are: a server may publish a version in steps, and what it found
+/// in the last one under the next one's number.
+fn breaks_fixes_and_shifts(
+    root: &Path,
+    mut server: LanguageServer,
+    program: &Program,
+) -> [Vec<String>; 2] {
+    let Program { file, unused, mismatch, unused_told, mismatch_told, .. } = *program;
+    let [wrong, right, wrong_again] = program.results;
+    let mut daemon = daemon_at(root);
+    let mut document = Document::open(&mut server, &daemon, root.join(file), program.language);
+    let uri = document.uri.clone();
+    server.forward_until(&daemon, "the first check", &uri, |all, _| has(all, 1, unused));
+    assert_eq!(told(&mut daemon), [""; 0]);
+    let told_at = |line: usize, rest: &str| format!("- {file}:{line}:{rest}");
+
+    // Broken: the mismatch is new, the import was there before.
+    document.edit(&mut server, &mut daemon, 3..4, wrong);
+    server.forward_until(&daemon, "the mismatch", &uri, |all, version| {
+        version == Some(2) && has(all, 1, unused) && has(all, 4, mismatch)
+    });
+    settle(&mut daemon);
+    let first = told(&mut daemon);
+    let before = first.iter().position(|line| line.contains("there before")).expect("a heading");
+    let (new, old) = first.split_at(before);
+    let (mismatch_4, unused_1) = (told_at(4, mismatch_told), told_at(1, unused_told));
+    assert!(new.iter().any(|line| line.starts_with(&mismatch_4)), "{first:#?}");
+    assert!(new.iter().all(|line| !line.contains(unused)), "{first:#?}");
+    assert!(old.iter().any(|line| line.starts_with(&unused_1)), "{first:#?}");
+    assert!(old.iter().all(|line| !line.contains(mismatch)), "{first:#?}");
+    assert_eq!(told(&mut daemon), [""; 0]);
+
+    // Fixed, and shifted by another edit: nothing is new.
+    document.edit(&mut server, &mut daemon, 3..4, right);
+    document.edit(&mut server, &mut daemon, 0..0, program.comment);
+    server.forward_until(&daemon, "the shifted check", &uri, |all, version| {
+        version == Some(4)
+            && has(all, 5, unused)
+            && !all.iter().any(|(_, it)| it.contains(mismatch))
+    });
+    settle(&mut daemon);
+    assert_eq!(told(&mut daemon), [""; 0]);
+
+    // Broken again, on a line that was shifted.
+    document.edit(&mut server, &mut daemon, 7..8, wrong_again);
+    server.forward_until(&daemon, "the second mismatch", &uri, |all, version| {
+        version == Some(5) && has(all, 5, unused) && has(all, 8, mismatch)
+    });
+    settle(&mut daemon);
+    let second = told(&mut daemon);
+    let mismatch_8 = told_at(8, mismatch_told);
+    assert!(second.iter().any(|line| line.starts_with(&mismatch_8)), "{second:#?}");
+    assert!(second.iter().all(|line| !line.contains(unused)), "{second:#?}");
+    [first, second]
+}
+
+/// A program that `tests/run` installs.
+fn installed(name: &str) -> Command {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/checkers");
+    let mut command = Command::new(tools.join("bin").join(name));
+    command.env("PYTHONPATH", tools);
+    command
+}
+
+/// `basedpyright` publishes one list for each version that it has checked.
+#[test]
+#[ignore = "needs basedpyright, which tests/run installs"]
+fn basedpyright_breaks_fixes_and_shifts() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().canonicalize().expect("its real path");
+    let settings = json!({"typeCheckingMode": "standard", "reportUnusedImport": "warning"});
+    fs::write(root.join("pyrightconfig.json"), settings.to_string()).expect("a file");
+    let program = Program {
+        file: "small.py",
+        language: "python",
+        text: "import os\n\ndef f() -> int:\n    return 7\n",
+        results: ["    return \"seven\"\n", "    return 8\n", "    return \"eight\"\n"],
+        comment: "# Small.\n#\n# Smaller.\n\n",
+        unused: "\"os\" is not accessed",
+        mismatch: "is not assignable to return type",
+        unused_told: "8: warning [reportUnusedImport]",
+        mismatch_told: "12: error [reportReturnType]",
+    };
+    fs::write(root.join(program.file), program.text).expect("a file");
+    let mut command = installed("basedpyright-langserver");
+    let server = LanguageServer::start(command.arg("--stdio"), &root, &json!({}));
+    let [first, second] = breaks_fixes_and_shifts(&root, server, &program);
+    assert_eq!((first.len(), second.len()), (4, 2), "{first:#?} {second:#?}");
 }
 
 /// `rust-analyzer` publishes what it sees itself at once, and what `cargo check` finds when that has
 /// run.
 #[test]
-#[ignore = "needs rust-analyzer, which tests/run installs"]
-fn a_language_server_breaks_fixes_and_shifts() {
+#[ignore = "needs rust-analyzer; tests/run plays it where that is installed"]
+fn rust_analyzer_breaks_fixes_and_shifts() {
     let directory = tempfile::tempdir().expect("a directory");
     let root = directory.path().canonicalize().expect("its real path");
     fs::create_dir(root.join("src")).expect("a directory");
     let manifest =
         "[package]\nname = \"small\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
     fs::write(root.join("Cargo.toml"), manifest).expect("a file");
-    let code = "use std::fmt;\n\npub fn f() -> u32 {\n    7\n}\n";
-    fs::write(root.join("src/lib.rs"), code).expect("a file");
-
-    let mut daemon = daemon_at(&root);
+    let program = Program {
+        file: "src/lib.rs",
+        language: "rust",
+        text: "use std::fmt;\n\npub fn f() -> u32 {\n    7\n}\n",
+        results: ["    \"seven\"\n", "    8\n", "    \"eight\"\n"],
+        comment: "//! Small.\n//!\n//! Smaller.\n\n",
+        unused: "unused import",
+        mismatch: "mismatched types",
+        unused_told: "5: warning",
+        mismatch_told: "5: error [E0308]",
+    };
+    fs::write(root.join(program.file), program.text).expect("a file");
+    let options = json!({
+        "cachePriming": {"enable": false}, "cargo": {"buildScripts": {"enable": false}},
+        "procMacro": {"enable": false},
+    });
     let mut command = Command::new("rust-analyzer");
     command.env("CARGO_TARGET_DIR", root.join("target"));
-    let mut server = LanguageServer::start(&mut command, &root);
-    let path = root.join("src/lib.rs");
-    let mut document = Document::open(&mut server, &daemon, path, "rust");
-    let uri = document.uri.clone();
-    server.forward_until(&daemon, "the first check", &uri, |all, _| has(all, "unused import"));
-    assert_eq!(told(&mut daemon), [""; 0]);
-
-    // Broken: the type is new, the import was there before.
-    document.edit(&mut server, &mut daemon, 3..4, "    \"seven\"\n");
-    server.forward_until(&daemon, "the mismatch", &uri, |all, version| {
-        version == Some(2) && has(all, "mismatched types")
-    });
-    settle(&mut daemon);
-    let lines = told(&mut daemon);
-    let new: Vec<_> = lines.iter().take_while(|line| !line.contains("there before")).collect();
-    assert!(new.iter().any(|line| line.contains("src/lib.rs:4:5: error [E0308]")), "{lines:#?}");
-    assert!(new.iter().all(|line| !line.contains("unused import")), "{lines:#?}");
-    assert!(lines.iter().any(|line| line.contains("src/lib.rs:1:5: warning")), "{lines:#?}");
-    assert_eq!(told(&mut daemon), [""; 0]);
-
-    // Fixed, and shifted by another edit: nothing is new.
-    document.edit(&mut server, &mut daemon, 3..4, "    8\n");
-    document.edit(&mut server, &mut daemon, 0..0, "//! Small.\n//!\n//! Smaller.\n\n");
-    server.forward_until(&daemon, "the shifted check", &uri, |all, version| {
-        version == Some(4) && has(all, "unused import") && !has(all, "mismatched types")
-    });
-    settle(&mut daemon);
-    let lines = told(&mut daemon);
-    assert_eq!(lines, [""; 0]);
-
-    // Broken again, on a line that was shifted.
-    document.edit(&mut server, &mut daemon, 7..8, "    \"eight\"\n");
-    server.forward_until(&daemon, "the second mismatch", &uri, |all, version| {
-        version == Some(5) && has(all, "mismatched types")
-    });
-    settle(&mut daemon);
-    let lines = told(&mut daemon);
-    assert!(lines.iter().any(|line| line.contains("src/lib.rs:8:5: error [E0308]")), "{lines:#?}");
-    assert!(lines.iter().all(|line| !line.contains("unused import")), "{lines:#?}");
+    let server = LanguageServer::start(&mut command, &root, &options);
+    breaks_fixes_and_shifts(&root, server, &program);
 }
 
 /// What `ruff` finds in a file on disk, in the words of the Language Server Protocol.
 fn ruff(file: &Path) -> Vec<Value> {
-    let installed = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/ruff/bin/ruff");
-    let program = if installed.exists() { installed } else { PathBuf::from("ruff") };
-    let output = Command::new(program)
+    let output = installed("ruff")
         .args(["check", "--isolated", "--no-cache", "--select", "F", "--output-format", "json"])
         .arg(file)
         .output()
