@@ -115,7 +115,7 @@ impl LanguageServer {
         daemon: &Daemon,
         what: &str,
         uri: &str,
-        is_it: impl Fn(&[&str], Option<i64>) -> bool,
+        is_it: impl Fn(&[(u64, &str)], Option<i64>) -> bool,
     ) {
         self.until(what, |message| {
             if message["method"] != "textDocument/publishDiagnostics" {
@@ -124,9 +124,12 @@ impl LanguageServer {
             let params = &message["params"];
             daemon.notify("textDocument/publishDiagnostics", params.clone());
             let list = params["diagnostics"].as_array().expect("a list");
-            let messages: Vec<_> =
-                list.iter().map(|one| one["message"].as_str().unwrap_or_default()).collect();
-            params["uri"] == uri && is_it(&messages, params["version"].as_i64())
+            let found = list.iter().map(|one| {
+                let line = one["range"]["start"]["line"].as_u64().expect("a line");
+                (line + 1, one["message"].as_str().unwrap_or_default())
+            });
+            let found: Vec<_> = found.collect();
+            params["uri"] == uri && is_it(&found, params["version"].as_i64())
         });
     }
 }
@@ -211,8 +214,119 @@ impl Document {
     }
 }
 
-fn has(messages: &[&str], part: &str) -> bool {
-    messages.iter().any(|message| message.contains(part))
+/// Whether a message on this line contains this.
+fn has(found: &[(u64, &str)], line: u64, part: &str) -> bool {
+    found.iter().any(|(at, message)| *at == line && message.contains(part))
+}
+
+/// A program whose line 1 imports what nothing uses, and whose line 4 is the result of a function.
+struct Program {
+    file: &'static str,
+    language: &'static str,
+    text: &'static str,
+    /// What line 4 is made: wrong, right and wrong.
+    results: [&'static str; 3],
+    /// Four lines that change nothing.
+    comment: &'static str,
+    /// What the message on the import contains, and that on a wrong result.
+    unused: &'static str,
+    mismatch: &'static str,
+    /// What is told of them after the line's number.
+    unused_told: &'static str,
+    mismatch_told: &'static str,
+}
+
+/// The program is broken, fixed, shifted and broken again. The import was there before. Returns the
+/// lines that were told of each time it was broken: some servers have hints to add.
+///
+/// Both lines are awaited where they are: a server may publish a version in steps, and what it found
+/// in the last one under the next one's number.
+fn breaks_fixes_and_shifts(
+    root: &Path,
+    mut server: LanguageServer,
+    program: &Program,
+) -> [Vec<String>; 2] {
+    let Program { file, unused, mismatch, unused_told, mismatch_told, .. } = *program;
+    let [wrong, right, wrong_again] = program.results;
+    let mut daemon = daemon_at(root);
+    let mut document = Document::open(&mut server, &daemon, root.join(file), program.language);
+    let uri = document.uri.clone();
+    server.forward_until(&daemon, "the first check", &uri, |all, _| has(all, 1, unused));
+    assert_eq!(told(&mut daemon), [""; 0]);
+    let told_at = |line: usize, rest: &str| format!("- {file}:{line}:{rest}");
+
+    // Broken: the mismatch is new, the import was there before.
+    document.edit(&mut server, &mut daemon, 3..4, wrong);
+    server.forward_until(&daemon, "the mismatch", &uri, |all, version| {
+        version == Some(2) && has(all, 1, unused) && has(all, 4, mismatch)
+    });
+    settle(&mut daemon);
+    let first = told(&mut daemon);
+    let before = first.iter().position(|line| line.contains("there before")).expect("a heading");
+    let (new, old) = first.split_at(before);
+    let (mismatch_4, unused_1) = (told_at(4, mismatch_told), told_at(1, unused_told));
+    assert!(new.iter().any(|line| line.starts_with(&mismatch_4)), "{first:#?}");
+    assert!(new.iter().all(|line| !line.contains(unused)), "{first:#?}");
+    assert!(old.iter().any(|line| line.starts_with(&unused_1)), "{first:#?}");
+    assert!(old.iter().all(|line| !line.contains(mismatch)), "{first:#?}");
+    assert_eq!(told(&mut daemon), [""; 0]);
+
+    // Fixed, and shifted by another edit: nothing is new.
+    document.edit(&mut server, &mut daemon, 3..4, right);
+    document.edit(&mut server, &mut daemon, 0..0, program.comment);
+    server.forward_until(&daemon, "the shifted check", &uri, |all, version| {
+        version == Some(4)
+            && has(all, 5, unused)
+            && !all.iter().any(|(_, it)| it.contains(mismatch))
+    });
+    settle(&mut daemon);
+    assert_eq!(told(&mut daemon), [""; 0]);
+
+    // Broken again, on a line that was shifted.
+    document.edit(&mut server, &mut daemon, 7..8, wrong_again);
+    server.forward_until(&daemon, "the second mismatch", &uri, |all, version| {
+        version == Some(5) && has(all, 5, unused) && has(all, 8, mismatch)
+    });
+    settle(&mut daemon);
+    let second = told(&mut daemon);
+    let mismatch_8 = told_at(8, mismatch_told);
+    assert!(second.iter().any(|line| line.starts_with(&mismatch_8)), "{second:#?}");
+    assert!(second.iter().all(|line| !line.contains(unused)), "{second:#?}");
+    [first, second]
+}
+
+/// A program that `tests/run` installs.
+fn installed(name: &str) -> Command {
+    let tools = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/tools/checkers");
+    let mut command = Command::new(tools.join("bin").join(name));
+    command.env("PYTHONPATH", tools);
+    command
+}
+
+/// `basedpyright` publishes one list for each version that it has checked.
+#[test]
+#[ignore = "needs basedpyright, which tests/run installs"]
+fn basedpyright_breaks_fixes_and_shifts() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().canonicalize().expect("its real path");
+    let settings = json!({"typeCheckingMode": "standard", "reportUnusedImport": "warning"});
+    fs::write(root.join("pyrightconfig.json"), settings.to_string()).expect("a file");
+    let program = Program {
+        file: "small.py",
+        language: "python",
+        text: "import os\n\ndef f() -> int:\n    return 7\n",
+        results: ["    return \"seven\"\n", "    return 8\n", "    return \"eight\"\n"],
+        comment: "# Small.\n#\n# Smaller.\n\n",
+        unused: "\"os\" is not accessed",
+        mismatch: "is not assignable to return type",
+        unused_told: "8: warning [reportUnusedImport]",
+        mismatch_told: "12: error [reportReturnType]",
+    };
+    fs::write(root.join(program.file), program.text).expect("a file");
+    let mut command = installed("basedpyright-langserver");
+    let server = LanguageServer::start(command.arg("--stdio"), &root, &json!({}));
+    let [first, second] = breaks_fixes_and_shifts(&root, server, &program);
+    assert_eq!((first.len(), second.len()), (4, 2), "{first:#?} {second:#?}");
 }
 
 /// A program whose line 1 imports what nothing uses, and whose line 4 is the result of a function.
