@@ -1,6 +1,6 @@
 //! Which spellings mean the same file.
 //!
-//! Paths are text here. A byte of a path that is not UTF-8 is the character [`RAW`] behind its number,
+//! Paths are text here. A byte of a path that is not UTF-8 is the character `RAW` behind its number,
 //! and so is each byte of such a character that a path really holds, so that nothing is lost either
 //! way: [`on_disk`] is the path again, and [`shown`] what people see.
 

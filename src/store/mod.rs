@@ -1,7 +1,7 @@
 //! The store: each session's lines, in order, and who may append to them.
 //!
 //! A session is what replaying its lines yields, so a store knows nothing of what they mean. Every
-//! store does what the tests of this module ask; [`sqlite`] outlives the process, [`memory`] does
+//! store does what the tests of this module ask; `sqlite` outlives the process, `memory` does
 //! not. A store that cannot be used is one too ([`Unusable`]): the daemon starts all the same, and
 //! says why at `session/open`.
 
