@@ -21,6 +21,8 @@ use super::disk::{self, Patience, Stamp};
 use super::hints::Position;
 use super::identity;
 
+/// Above how many bytes a file is read only once all others were looked at.
+const LARGE_BYTES: u64 = 16 << 20;
 /// How often a file that is not quiet yet is looked at again.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -113,18 +115,28 @@ impl Desk {
         let plan = self.plan(scope, patience);
         let mut looked = Vec::new();
         let mut is_complete = true;
+        let mut large = Vec::new();
         for check in &plan.checks {
             if patience.is_over() {
                 is_complete = false;
                 break;
             }
-            match self.look_again(check, patience) {
+            // A large file must not take the time of those that are ready.
+            match self.look_again(check, LARGE_BYTES, patience) {
                 Look::Same => {}
                 Look::Found(found) => looked.push(*found),
                 Look::GivenUp => is_complete = false,
+                Look::Large => large.push(check),
             }
         }
-        self.settle(&mut looked, patience);
+        is_complete &= self.settle(&mut looked, patience);
+        for check in large {
+            match self.look_again(check, u64::MAX, patience) {
+                Look::Found(found) => looked.push(*found),
+                Look::Same | Look::Large => {}
+                Look::GivenUp => is_complete = false,
+            }
+        }
         // What is learnt of a file goes to all of its spellings.
         for looked in &looked {
             self.resolve_again(scope, &looked.path, looked.place.real());
@@ -189,12 +201,10 @@ impl Desk {
     }
 
     /// Looks at one file.
-    fn look_again(&self, check: &Check, patience: Patience<'_>) -> Look {
-        let path = identity::on_disk(&check.path);
+    fn look_again(&self, check: &Check, bytes_max: u64, patience: Patience<'_>) -> Look {
+        let stamp = Stamp::at(&identity::on_disk(&check.path));
         let is_same = !check.is_hinted
-            && check
-                .sight
-                .is_some_and(|(stamp, is_trusted)| is_trusted && Stamp::at(&path) == Some(stamp));
+            && check.sight.is_some_and(|(seen, is_trusted)| is_trusted && stamp == Some(seen));
         match (&check.differing, is_same) {
             (None, true) => Look::Same,
             (Some(state), true) => Look::Found(Box::new(Looked {
@@ -207,6 +217,7 @@ impl Desk {
                 stamp: check.sight.map(|(stamp, _)| stamp),
                 content: None,
             })),
+            (_, false) if stamp.is_some_and(|stamp| stamp.bytes() > bytes_max) => Look::Large,
             (_, false) => match self.read_again(&check.path, check.known, patience) {
                 Some(looked) => Look::Found(Box::new(looked)),
                 None => Look::GivenUp,
@@ -232,8 +243,9 @@ impl Desk {
     }
 
     /// Looks again at what is missing or empty until it is quiet: it may be in the middle of being
-    /// saved. All such files share one window.
-    fn settle(&self, looked: &mut [Looked], patience: Patience<'_>) {
+    /// saved. All such files share one window; one that still changes when it ends is left for the
+    /// next time. Answers whether there is none of these.
+    fn settle(&self, looked: &mut Vec<Looked>, patience: Patience<'_>) -> bool {
         let options = &self.files.options;
         let began = Instant::now();
         let mut unquiet: Vec<_> = looked
@@ -267,13 +279,20 @@ impl Desk {
                 }
             }
         }
-        for (looked, _, has_changed) in unquiet {
+        let mut unready = HashSet::new();
+        for (looked, since, has_changed) in unquiet {
             if has_changed
                 && let Some(again) = self.read_again(&looked.path, looked.known, patience)
             {
                 *looked = again;
             }
+            let is_quiet = since.elapsed() >= options.quiet;
+            if !is_quiet && Known::of(&looked.state) != Known::Something {
+                unready.insert(looked.path.clone());
+            }
         }
+        looked.retain(|looked| !unready.contains(&looked.path));
+        unready.is_empty()
     }
 
     /// Remembers what was seen, and makes the differences.
@@ -333,6 +352,8 @@ enum Look {
     Same,
     Found(Box<Looked>),
     GivenUp,
+    /// It is larger than what is looked at now.
+    Large,
 }
 
 fn check(path: &Arc<str>, watched: &Watched) -> Option<Check> {

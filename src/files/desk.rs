@@ -207,6 +207,11 @@ impl Desk {
         !self.secrecy().never_watched(&path, &disk::real_path(&path))
     }
 
+    /// Whether a scope watches this spelling.
+    pub fn watches(&self, scope: &ScopePath, path: &str) -> bool {
+        self.state.lock().watches(scope, path)
+    }
+
     /// Takes a snapshot of a file. Its content is kept until the scope learns of it, or something
     /// else is seen there.
     pub fn look(&self, scope: &ScopePath, path: &str) -> Seen {

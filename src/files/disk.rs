@@ -51,6 +51,11 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
+    /// The size of the file.
+    pub fn bytes(&self) -> u64 {
+        self.size
+    }
+
     fn of(metadata: &Metadata) -> Self {
         Self {
             device: metadata.dev(),

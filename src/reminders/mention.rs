@@ -47,11 +47,15 @@ impl Reminder for Mentions {
 /// The file that has to be looked at: what the client gave of one is not read, but may be a secret.
 fn wanted(mention: &Mention) -> Option<Wanted> {
     let is_given = mention.content.is_some();
-    let looks = mention.kind == MentionKind::File
-        && mention.rejected.is_none()
-        && (is_given || identity::is_path(&mention.target));
-    looks.then(|| Wanted {
-        path: mention.target.clone(),
+    let path = identity::path_of(&mention.target);
+    let looks = match mention.kind {
+        MentionKind::File => is_given || identity::is_path(&path),
+        // What a reference leads to may be a file all the same.
+        MentionKind::Ref => is_given && identity::is_path(&path),
+        MentionKind::Mcp | MentionKind::Agent => false,
+    };
+    (looks && mention.rejected.is_none()).then(|| Wanted {
+        path,
         reading: match mention.range {
             _ if is_given => Reading::Given,
             Some((start, end)) => Reading::Lines(start, end),

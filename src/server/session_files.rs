@@ -219,6 +219,9 @@ impl SessionFiles {
             return;
         }
         let Snapshot { at, serial, text, wrote, starts, waiting } = snapshot;
+        if starts && self.desk.watches(scope, &path) {
+            return;
+        }
         let seen = match &text {
             Some(text) => self.desk.given(scope, &path, text),
             None => self.desk.look(scope, &path),

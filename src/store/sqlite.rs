@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -151,6 +151,8 @@ impl SqliteStore {
             shared: Arc::clone(&shared),
             daemons: daemons.clone(),
             marker,
+            identity: identity(&path),
+            path,
             checkpoints,
             written: 0,
             lost: BTreeMap::new(),
@@ -365,7 +367,18 @@ fn texts(connection: &Connection, ledger: i64) -> rusqlite::Result<Vec<String>> 
     texts.collect()
 }
 
+/// Which file stands at a path.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
 fn failed(error: &rusqlite::Error) -> StoreError {
+    if let rusqlite::Error::InvalidPath(path) = error {
+        return StoreError::Failed(format!(
+            "{} was removed or replaced under the daemon (start it again, nothing more is kept)",
+            path.display()
+        ));
+    }
     let next = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => "free some space, then try again",
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
@@ -552,6 +565,9 @@ struct Writer {
     shared: Arc<Shared>,
     daemons: Daemons,
     marker: PathBuf,
+    path: PathBuf,
+    /// Which file the connection writes to.
+    identity: Option<(u64, u64)>,
     checkpoints: SyncSender<()>,
     /// Bytes since the last checkpoint was asked for.
     written: usize,
@@ -665,6 +681,10 @@ impl Writer {
     fn transact(&mut self, jobs: &[Job]) -> rusqlite::Result<Vec<Result<(), StoreError>>> {
         if jobs.iter().all(|job| matches!(job, Job::Flush { .. })) {
             return Ok(vec![Ok(()); jobs.len()]);
+        }
+        // What is written to a file that nobody can find any more is lost.
+        if identity(&self.path) != self.identity {
+            return Err(rusqlite::Error::InvalidPath(self.path.clone()));
         }
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

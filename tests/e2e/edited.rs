@@ -148,6 +148,37 @@ fn a_partial_read_starts_the_watch() {
     }
 }
 
+/// A part that is read of a file that has changed takes nothing from what is known of it.
+#[test]
+fn a_partial_read_keeps_what_is_known() {
+    let mut project = Project::new();
+    project.known("a", "one\n");
+    project.write("a", "two\n");
+    let uri = project.at("a");
+    project.event("file/read", json!({"uri": uri, "partial": true}));
+    project.is_told(&["-one\n+two"]);
+}
+
+/// One large file does not keep those that are ready from being told.
+#[test]
+fn a_large_file_does_not_take_the_time_of_the_others() {
+    let mut project = Project::new();
+    for name in ["a", "z"] {
+        project.known(name, "one\n");
+    }
+    let large = std::fs::File::create(project.path("m")).expect("it can be made");
+    let uri = project.at("m");
+    project.event("file/read", json!({"uri": uri, "partial": true}));
+    // No disk gives that much within the deadline.
+    large.set_len(1 << 40).expect("it can be sparse");
+    for name in ["a", "z"] {
+        project.write(name, "two\n");
+    }
+    let delivery = project.wait();
+    let told = delivery.0["message"]["content"].as_str().expect("something is told");
+    assert_eq!(told.matches("-one\n+two").count(), 2, "{told}");
+}
+
 /// A read that is sent as a notification takes its snapshot before whatever comes behind it.
 #[test]
 fn a_snapshot_is_taken_when_the_read_takes_effect() {

@@ -293,6 +293,21 @@ fn a_full_disk_tells_nothing_and_loses_nothing() {
 }
 
 #[test]
+fn what_is_written_to_a_file_that_is_gone_is_not_durable() {
+    let state = tempfile::tempdir().expect("a directory");
+    let mut daemon = start(state.path());
+    result(&open(&mut daemon, "s"));
+    begin(&mut daemon, "s", "1");
+    set(&mut daemon, "s", "memory", "content");
+    let delivery = wait(&mut daemon, "s");
+    std::fs::remove_file(state.path().join("ledger.sqlite3")).expect("it is there");
+    let answer = commit(&mut daemon, &delivery);
+    assert_eq!(code(&answer), -33010, "{answer}");
+    assert!(answer["error"]["message"].as_str().is_some_and(|it| it.contains("removed")));
+    daemon.forgive_problems();
+}
+
+#[test]
 fn a_corrupt_file_is_set_aside_and_the_daemon_goes_on() {
     let state = tempfile::tempdir().expect("a directory");
     let mut daemon = start(state.path());
