@@ -314,9 +314,9 @@ impl SessionFiles {
     ) -> Option<oneshot::Receiver<Vec<Edited>>> {
         let (sender, receiver) = oneshot::channel();
         self.snapshots.part();
-        // Some of the time is left for the differences of what was found.
+        // What was found takes about as long to be told as it took to be found.
         let now = Instant::now();
-        let (looks_until, until) = (now + deadline * 3 / 4, now + deadline * 9 / 10);
+        let (looks_until, until) = (now + deadline * 2 / 5, now + deadline * 4 / 5);
         let saved = editors.caught_up();
         let slot = Arc::clone(slot);
         let compared = self.push(move || {

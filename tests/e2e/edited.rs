@@ -166,7 +166,7 @@ fn a_large_file_does_not_take_the_time_of_the_others() {
     for name in ["a", "z"] {
         project.known(name, "one\n");
     }
-    let large = std::fs::File::create(project.path("m")).expect("it can be made");
+    let large = File::create(project.path("m")).expect("it can be made");
     let uri = project.at("m");
     project.event("file/read", json!({"uri": uri, "partial": true}));
     // No disk gives that much within the deadline.

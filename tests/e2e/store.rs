@@ -300,7 +300,7 @@ fn what_is_written_to_a_file_that_is_gone_is_not_durable() {
     begin(&mut daemon, "s", "1");
     set(&mut daemon, "s", "memory", "content");
     let delivery = wait(&mut daemon, "s");
-    std::fs::remove_file(state.path().join("ledger.sqlite3")).expect("it is there");
+    fs::remove_file(state.path().join("ledger.sqlite3")).expect("it is there");
     let answer = commit(&mut daemon, &delivery);
     assert_eq!(code(&answer), -33010, "{answer}");
     assert!(answer["error"]["message"].as_str().is_some_and(|it| it.contains("removed")));
