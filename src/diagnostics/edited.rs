@@ -8,7 +8,7 @@ use crate::engine::{DiagnosedProblem, Millis};
 
 use super::comparison::{Hold, Placed, compare};
 use super::moves::Moved;
-use super::results::{Diagnostic, Edit, File, List, Standing};
+use super::results::{Checker, Diagnostic, Edit, File, List, Standing};
 use super::text::{character_start, line};
 
 /// How long checkers that only see meaning may follow the first result (`reminders.md` §6).
@@ -237,7 +237,11 @@ impl Edited {
             self.states.iter().position(|state| state.number == told)
         });
         let is_fresh = fresh(file, &edit).next().is_some();
-        let unchecked = self.timed_out && !is_fresh;
+        let is_awaited = |checker: &Checker| {
+            let reported = checker.list.as_ref().is_some_and(|list| list.is_fresh(&edit));
+            checker.standing == Standing::Running && !reported
+        };
+        let unchecked = self.timed_out && (!is_fresh || file.checkers.values().any(is_awaited));
         if !is_fresh && !unchecked {
             return None;
         }

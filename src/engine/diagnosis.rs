@@ -81,7 +81,7 @@ pub struct Diagnosis {
     pub more_new: u64,
     /// Problems that were there before, beyond the caps.
     pub more_before: u64,
-    /// Files whose checkers did not report in time.
+    /// Files on which none of the checkers, or not all that were at work, reported in time.
     pub unchecked: Vec<String>,
     /// Checkers that failed.
     pub failed: Vec<String>,

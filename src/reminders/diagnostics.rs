@@ -78,7 +78,7 @@ fn body(diagnosis: &Diagnosis, root: Option<&str>) -> String {
         let paths = diagnosis.unchecked.iter().map(|path| shown(path, root));
         let _ = writeln!(
             body,
-            "Not checked, since no checker reported in time, so problems may be there: {}.",
+            "Not checked in full, since checkers did not report in time, so problems may be there: {}.",
             names(paths)
         );
     }
