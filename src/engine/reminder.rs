@@ -358,6 +358,12 @@ pub trait Reminder: fmt::Debug + Send + Sync {
         Lane::Roster
     }
 
+    /// Whether it is kept before others where a budget or a limit does not let everything pass: the
+    /// higher first, then what stands earlier in the message (`configuration.md`, "Keys").
+    fn priority(&self) -> i64 {
+        0
+    }
+
     /// Whether it looks at what lies on the way to files that were read. What it was not asked for
     /// stays to be looked at.
     fn looks_at_reads(&self) -> bool {

@@ -36,8 +36,8 @@ use std::sync::{Arc, LazyLock};
 pub use edited_files::EditedFilesSettings;
 
 use crate::engine::{
-    Audience, Definition, Member, Policy, Profile, Proposal, Refusal, Registry, Reminder, Silence,
-    Source, Usage, Value, View, member,
+    Audience, Definition, Lane, Member, Policy, Profile, Proposal, Refusal, Registry, Reminder,
+    Silence, Source, Start, Usage, Value, View, member,
 };
 use crate::rules::{AnnouncedDelta, ClientGenerator, StandingText, Tuning};
 
@@ -166,7 +166,8 @@ impl Registry for Catalogue {
             return Ok(reminder);
         }
         let policy = tuning.over(reminder.policy());
-        Ok(Arc::new(Tuned { reminder, policy }))
+        let priority = tuning.priority.unwrap_or_else(|| reminder.priority());
+        Ok(Arc::new(Tuned { reminder, policy, priority }))
     }
 
     fn defaults(&self, profile: Profile) -> Vec<Member> {
@@ -259,11 +260,12 @@ fn unknown_kind(name: &str) -> Refusal {
     ))
 }
 
-/// A kind whose policy or caps were retuned.
+/// A kind whose policy, caps or priority were retuned.
 #[derive(Debug)]
 struct Tuned {
     reminder: Arc<dyn Reminder>,
     policy: Policy,
+    priority: i64,
 }
 
 impl Reminder for Tuned {
@@ -275,12 +277,24 @@ impl Reminder for Tuned {
         self.policy
     }
 
-    fn lane(&self) -> crate::engine::Lane {
+    fn lane(&self) -> Lane {
         self.reminder.lane()
+    }
+
+    fn priority(&self) -> i64 {
+        self.priority
+    }
+
+    fn looks_at_reads(&self) -> bool {
+        self.reminder.looks_at_reads()
     }
 
     fn rides_seams(&self) -> bool {
         self.reminder.rides_seams()
+    }
+
+    fn starts_from(&self) -> Option<Start<'_>> {
+        self.reminder.starts_from()
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {

@@ -74,6 +74,14 @@ pub fn cap(name: &str, value: &Value) -> Result<u64, String> {
     }
 }
 
+/// Reads a priority.
+pub fn priority(value: &Value) -> Result<i64, String> {
+    match value {
+        Value::Integer(number) => Ok(*number),
+        _ => Err("priority is a whole number: the higher is kept first".to_owned()),
+    }
+}
+
 fn span(name: &str, value: &Value) -> Result<Span, String> {
     let wrong = || format!("{name} is one of {{ turns | requests | prompts = N }}, N from 1");
     let Value::Map(members) = value else { return Err(wrong()) };

@@ -17,17 +17,20 @@ pub fn read<T: DeserializeOwned>(definition: &Definition) -> Result<T, Refusal> 
         .map_err(|error| Refusal::invalid(format!("{}: {error}", definition.id)))
 }
 
-/// What every kind can be given beside its own keys: another policy, and caps.
+/// What every kind can be given beside its own keys: another policy, caps, and a
+/// priority.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Tuning {
     /// Replaces the kind's policy.
     pub policy: Option<Policy>,
     max_per_turn: Option<u64>,
     max_per_session: Option<u64>,
+    /// Replaces the kind's priority.
+    pub priority: Option<i64>,
 }
 
 impl Tuning {
-    /// Reads `policy`, `maxPerTurn` and `maxPerSession` of a definition.
+    /// Reads `policy`, `maxPerTurn`, `maxPerSession` and `priority` of a definition.
     pub fn of(definition: &Definition) -> Result<Self, Refusal> {
         let wrong = |error: String| Refusal::invalid(format!("{}: {error}", definition.id));
         let given = |name: &str| definition.settings.get(name);
@@ -36,6 +39,7 @@ impl Tuning {
             policy: given("policy").map(policy::read).transpose().map_err(wrong)?,
             max_per_turn: cap("maxPerTurn").map_err(wrong)?,
             max_per_session: cap("maxPerSession").map_err(wrong)?,
+            priority: given("priority").map(policy::priority).transpose().map_err(wrong)?,
         })
     }
 
