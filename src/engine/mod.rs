@@ -13,6 +13,7 @@
 //!   has or has not kept them, [`Session::snapshot`] and [`Session::restore`].
 
 mod apply;
+mod configuration;
 mod delivery;
 mod diagnosis;
 mod event;
@@ -42,6 +43,7 @@ mod watched;
 
 use std::collections::BTreeMap;
 
+pub use configuration::{Budget, Configuration};
 pub use delivery::{Ask, Delivery, Held, Material, Problem, Seam, Staged, WaitRequest};
 pub use diagnosis::{Checked, Diagnosis, DiagnosisCounts, Problem as DiagnosedProblem, Severity};
 pub use event::{
