@@ -358,6 +358,11 @@ pub trait Reminder: fmt::Debug + Send + Sync {
         Lane::Roster
     }
 
+    /// What is kept first when a budget or a limit bites: the higher (`configuration.md`, "Keys").
+    fn priority(&self) -> i64 {
+        0
+    }
+
     /// Whether it looks at what lies on the way to files that were read. What it was not asked for
     /// stays to be looked at.
     fn looks_at_reads(&self) -> bool {

@@ -80,13 +80,14 @@ impl EditedFiles {
     /// themselves.
     pub fn new(definition: &Definition) -> Result<Self, Refusal> {
         let settings = EditedFilesSettings::of(definition)?;
-        let options = secrecy::Options {
-            secret: settings.secret.clone(),
-            generated: settings.generated.clone(),
-            ..secrecy::Options::default()
-        };
-        if let Some(problem) = Secrecy::new(None, &options).problems().first() {
-            return Err(Refusal::invalid(format!("{}: {problem}", definition.id)));
+        let (secret, generated) = (settings.secret.clone(), settings.generated.clone());
+        for (key, options) in [
+            ("secret", secrecy::Options { secret, ..secrecy::Options::default() }),
+            ("generated", secrecy::Options { generated, ..secrecy::Options::default() }),
+        ] {
+            if let Some(problem) = Secrecy::new(None, &options).problems().first() {
+                return Err(Refusal::invalid(problem.clone()).about([key]).of(&definition.id));
+            }
         }
         let limits = DiffLimits {
             file_lines: settings.diff_lines,

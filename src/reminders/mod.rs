@@ -37,7 +37,7 @@ pub use edited_files::EditedFilesSettings;
 
 use crate::engine::{
     Audience, Definition, Member, Policy, Profile, Proposal, Refusal, Registry, Reminder, Silence,
-    Source, Usage, Value, View, member,
+    Source, Start, Usage, Value, View, member,
 };
 use crate::rules::{AnnouncedDelta, ClientGenerator, StandingText, Tuning};
 
@@ -166,7 +166,7 @@ impl Registry for Catalogue {
             return Ok(reminder);
         }
         let policy = tuning.over(reminder.policy());
-        Ok(Arc::new(Tuned { reminder, policy }))
+        Ok(Arc::new(Tuned { reminder, policy, priority: tuning.priority() }))
     }
 
     fn defaults(&self, profile: Profile) -> Vec<Member> {
@@ -229,7 +229,8 @@ fn checked_percent(kind: &str, percent: u64) -> Result<u64, Refusal> {
     if (1..=100).contains(&percent) {
         return Ok(percent);
     }
-    Err(Refusal::invalid(format!("{kind}: percent is a whole number from 1 to 100")))
+    let message = format!("{kind}: percent is a whole number from 1 to 100");
+    Err(Refusal::invalid(message).about(["percent"]))
 }
 
 /// Silent below a share of the context.
@@ -259,11 +260,12 @@ fn unknown_kind(name: &str) -> Refusal {
     ))
 }
 
-/// A kind whose policy or caps were retuned.
+/// A kind whose policy, caps or priority were retuned.
 #[derive(Debug)]
 struct Tuned {
     reminder: Arc<dyn Reminder>,
     policy: Policy,
+    priority: i64,
 }
 
 impl Reminder for Tuned {
@@ -279,8 +281,20 @@ impl Reminder for Tuned {
         self.reminder.lane()
     }
 
+    fn priority(&self) -> i64 {
+        self.priority
+    }
+
+    fn looks_at_reads(&self) -> bool {
+        self.reminder.looks_at_reads()
+    }
+
     fn rides_seams(&self) -> bool {
         self.reminder.rides_seams()
+    }
+
+    fn starts_from(&self) -> Option<Start<'_>> {
+        self.reminder.starts_from()
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {

@@ -51,12 +51,13 @@ impl TaskNudge {
     pub fn new(definition: &Definition) -> Result<Self, Refusal> {
         let Settings { unit, after, cooldown } = read_settings(definition)?;
         if unit == Unit::Prompts {
-            return Err(Refusal::invalid("task-nudge: unit is \"turns\" or \"requests\""));
+            let refusal = Refusal::invalid("task-nudge: unit is \"turns\" or \"requests\"");
+            return Err(refusal.about(["unit"]));
         }
         if after == 0 || cooldown == 0 {
-            return Err(Refusal::invalid(
-                "task-nudge: after and cooldown are whole numbers from 1",
-            ));
+            let refusal =
+                Refusal::invalid("task-nudge: after and cooldown are whole numbers from 1");
+            return Err(refusal.about([if after == 0 { "after" } else { "cooldown" }]));
         }
         Ok(Self { after: Span { unit, count: after }, cooldown: Span { unit, count: cooldown } })
     }

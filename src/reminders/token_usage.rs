@@ -33,7 +33,8 @@ impl TokenUsage {
         let Settings { percent, turns } = read_settings(definition)?;
         let percent = super::checked_percent("token-usage", percent)?;
         if turns == 0 {
-            return Err(Refusal::invalid("token-usage: turns is a whole number from 1"));
+            let refusal = Refusal::invalid("token-usage: turns is a whole number from 1");
+            return Err(refusal.about(["turns"]));
         }
         Ok(Self { percent, turns })
     }

@@ -43,11 +43,13 @@ impl WorkspaceInstructions {
     /// Makes it of `{names, rootKnown}`.
     pub fn new(definition: &Definition) -> Result<Self, Refusal> {
         let settings: Settings = read_settings(definition)?;
-        if let Some(name) = settings.names.iter().find(|name| name.is_empty() || name.contains('/'))
-        {
-            return Err(Refusal::invalid(format!(
-                "workspace-instructions: {name:?} is no file name: names stand without a folder"
-            )));
+        let no_name = |name: &String| name.is_empty() || name.contains('/');
+        if let Some(place) = settings.names.iter().position(no_name) {
+            let refusal = Refusal::invalid(format!(
+                "workspace-instructions: {:?} is no file name: names stand without a folder",
+                settings.names[place]
+            ));
+            return Err(refusal.about(["names".to_owned(), place.to_string()]));
         }
         Ok(Self { settings })
     }

@@ -3,6 +3,7 @@
 
 mod announced_delta;
 mod client_generator;
+pub mod form;
 mod names;
 mod policy;
 mod settings;
