@@ -6,12 +6,23 @@
 //! text has no part in it.
 
 mod document;
+mod file;
 mod layers;
 mod mistake;
 mod place;
+mod schema;
+mod text;
 mod tree;
+mod walk;
 
 pub use document::{BudgetEntries, Document, KindEntry, LimitEntries, ReminderEntry, StoreEntries};
-pub use layers::{Effective, Layers, LeftOut};
-pub use mistake::{Mistake, Severity};
+pub use file::{FILE_NAME, Unreadable, read, users_file};
+pub use layers::{Effective, Layers, LeftOut, Source};
+pub use mistake::{Mistake, Severity, nearest};
 pub use place::{Given, Layer, Origin, Place};
+pub use schema::document as schema;
+
+/// The longest file that is read, in bytes.
+pub const FILE_BYTES_MAX: usize = 1 << 20;
+/// Reminders, and entries of `[kinds]`, that a file has at most.
+pub const REMINDERS_MAX: usize = 1_000;

@@ -33,6 +33,14 @@ impl Origin {
     pub fn client() -> Self {
         Self::new(Layer::Session, "initializationOptions.config")
     }
+
+    /// The file and line of a place in it; the name alone of what has no text.
+    pub fn with_line(&self, at: &Place) -> String {
+        match at.line {
+            0 => self.name.clone(),
+            line => format!("{}:{line}", self.name),
+        }
+    }
 }
 
 impl fmt::Display for Origin {
@@ -52,24 +60,6 @@ pub struct Place {
     pub column: usize,
 }
 
-impl Place {
-    /// The place of bytes in a text.
-    pub fn in_text(text: &str, range: Range<usize>) -> Self {
-        let floor = |index: usize| {
-            let index = index.min(text.len());
-            (0..=index).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0)
-        };
-        let range = floor(range.start)..floor(range.end.max(range.start));
-        let before = &text[..range.start];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Self {
-            line: before.bytes().filter(|byte| *byte == b'\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-            range,
-        }
-    }
-}
-
 /// A value, and where it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given<T> {
@@ -77,4 +67,81 @@ pub struct Given<T> {
     pub value: T,
     /// Where it stands.
     pub at: Place,
+}
+
+/// Bytes between two marks of a [`PlaceFinder`].
+const BLOCK_BYTES: usize = 1 << 10;
+
+/// Finds places in a text, in a time that neither its length nor that of its lines decides.
+#[derive(Debug)]
+pub struct PlaceFinder<'a> {
+    text: &'a str,
+    /// At the start of each block: where it is, its line and column.
+    marks: Vec<(usize, usize, usize)>,
+}
+
+impl<'a> PlaceFinder<'a> {
+    /// For a text.
+    pub fn new(text: &'a str) -> Self {
+        let mut finder = Self { text, marks: vec![(0, 1, 1)] };
+        for start in (BLOCK_BYTES..text.len()).step_by(BLOCK_BYTES) {
+            let start = floor(text, start);
+            let (line, column) = finder.line_and_column(start);
+            finder.marks.push((start, line, column));
+        }
+        finder
+    }
+
+    /// The place of these bytes. What lies outside the text is moved into it.
+    pub fn place(&self, range: Range<usize>) -> Place {
+        if self.text.is_empty() {
+            return Place::default();
+        }
+        let start = floor(self.text, range.start);
+        let end = floor(self.text, range.end).max(start);
+        let (line, column) = self.line_and_column(start);
+        Place { range: start..end, line, column }
+    }
+
+    fn line_and_column(&self, index: usize) -> (usize, usize) {
+        let after = self.marks.partition_point(|(start, ..)| *start <= index);
+        let (start, line, column) = self.marks[after - 1];
+        let between = &self.text[start..index];
+        match between.rfind('\n') {
+            None => (line, column + between.chars().count()),
+            Some(newline) => (
+                line + between.bytes().filter(|byte| *byte == b'\n').count(),
+                between[newline + 1..].chars().count() + 1,
+            ),
+        }
+    }
+}
+
+/// The start of the character that the byte is in, or the end of the text.
+fn floor(text: &str, index: usize) -> usize {
+    let index = index.min(text.len());
+    (0..=index).rev().find(|index| text.is_char_boundary(*index)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn places_are_those_that_one_counts(
+            lines in prop::collection::vec("[aé]{0,700}", 0..8), at in 0_usize..6_000,
+        ) {
+            let text = lines.join("\n");
+            prop_assume!(!text.is_empty());
+            let at = floor(&text, at);
+            let before = &text[..at];
+            let line = before.matches('\n').count() + 1;
+            let column = before.chars().rev().take_while(|it| *it != '\n').count() + 1;
+            let place = PlaceFinder::new(&text).place(at..usize::MAX);
+            prop_assert_eq!(place, Place { range: at..text.len(), line, column });
+        }
+    }
 }

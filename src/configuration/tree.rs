@@ -114,6 +114,30 @@ impl Node {
         }
     }
 
+    /// What it is, in words.
+    pub fn described(&self) -> String {
+        match &self.data {
+            Data::Plain(Value::Null) => "nothing".to_owned(),
+            Data::Plain(Value::Bool(yes)) => yes.to_string(),
+            Data::Plain(Value::Integer(number)) => number.to_string(),
+            Data::Plain(Value::Unsigned(number)) => number.to_string(),
+            Data::Plain(Value::Float(number)) => number.to_string(),
+            Data::Plain(Value::Text(text)) if text.chars().count() <= 40 => format!("{text:?}"),
+            Data::Plain(_) => "a text".to_owned(),
+            Data::Date => "a date".to_owned(),
+            Data::List(_) => "a list".to_owned(),
+            Data::Table(_) => "a table".to_owned(),
+        }
+    }
+
+    /// The member of a table by its key, or of a list by its place, from 0.
+    pub fn item(&self, name: &str) -> Option<&Node> {
+        match &self.data {
+            Data::List(items) => items.get(name.parse::<usize>().ok()?),
+            _ => self.member(name).map(|member| &member.value),
+        }
+    }
+
     /// The members of a table, none of anything else.
     pub fn members(&self) -> &[Member] {
         match &self.data {

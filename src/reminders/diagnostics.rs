@@ -91,9 +91,9 @@ fn reason(counts: DiagnosisCounts) -> String {
 
 fn body(diagnosis: &Diagnosis, root: Option<&str>, settings: &Settings) -> String {
     let mut body = String::new();
-    let mut room = Room { settings, all: 0, of_file: BTreeMap::new() };
+    let mut places = Room { settings, all: 0, of_file: BTreeMap::new() };
     let mut section = |heading: &str, problems| {
-        let (told, untold) = room.take(problems);
+        let (told, untold) = places.take(problems);
         if !told.is_empty() {
             body.push_str(heading);
             told.into_iter().for_each(|problem| body.push_str(&line(problem, root)));

@@ -98,7 +98,12 @@ impl EditedFiles {
             ("generated", secrecy::Options { generated, ..secrecy::Options::default() }),
         ] {
             if let Some(problem) = Secrecy::new(None, &options).problems().first() {
-                return Err(Refusal::invalid(problem.clone()).about([key]).of(&definition.id));
+                let globs = options.secret.iter().chain(&options.generated);
+                let place =
+                    globs.enumerate().find(|(_, it)| problem.starts_with(&format!("{it:?}")));
+                let place = place.map(|(place, _)| place.to_string());
+                let at = [Some(key.to_owned()), place].into_iter().flatten();
+                return Err(Refusal::invalid(problem.clone()).about(at).of(&definition.id));
             }
         }
         let limits = DiffLimits {

@@ -53,6 +53,8 @@ pub enum Shape {
         /// The greatest.
         most: Option<u64>,
     },
+    /// A whole number, below zero too.
+    Signed,
     /// Any text.
     Text,
     /// One of these words.
@@ -101,12 +103,17 @@ impl Key {
 
 impl Shape {
     /// The shape that a schema says, if it is one of these.
-    fn of(schema: &Json) -> Option<Self> {
+    pub fn of(schema: &Json) -> Option<Self> {
+        if let Some(words) = schema["oneOf"].as_array() {
+            let words = words.iter().map(|word| word["const"].as_str().map(str::to_owned));
+            return words.collect::<Option<_>>().map(Self::Word);
+        }
         Some(match schema["type"].as_str()? {
             "boolean" => Self::Flag,
+            "integer" if schema["minimum"].is_null() => Self::Signed,
             "integer" => Self::Whole {
                 least: schema["minimum"].as_u64().unwrap_or(0),
-                most: schema["maximum"].as_u64(),
+                most: schema["maximum"].as_u64().filter(|most| *most < i64::MAX.unsigned_abs()),
             },
             "string" => match schema["enum"].as_array() {
                 None => Self::Text,
@@ -120,9 +127,11 @@ impl Shape {
     }
 
     /// Refuses what it does not take, with the way to it from here.
-    fn check(&self, value: &Value) -> Result<(), Vec<String>> {
+    pub fn check(&self, value: &Value) -> Result<(), Vec<String>> {
         let fits = match (self, value) {
-            (Self::Flag, Value::Bool(_)) | (Self::Text, Value::Text(_)) => true,
+            (Self::Flag, Value::Bool(_))
+            | (Self::Text, Value::Text(_))
+            | (Self::Signed, Value::Integer(_)) => true,
             (Self::Whole { least, most }, Value::Integer(_) | Value::Unsigned(_)) => {
                 let number = match value {
                     Value::Integer(number) => u64::try_from(*number).ok(),
@@ -152,13 +161,21 @@ impl fmt::Display for Shape {
             Self::Whole { least, most: Some(most) } => {
                 write!(f, "a whole number from {least} to {most}")
             }
+            Self::Signed => f.write_str("a whole number"),
             Self::Text => f.write_str("a text"),
             Self::Word(words) => {
-                let words: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
-                f.write_str(&words.join(" or "))
+                let quoted: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
+                match quoted.as_slice() {
+                    [one, other] => write!(f, "{one} or {other}"),
+                    all => write!(f, "one of {}", all.join(", ")),
+                }
             }
             Self::List(inner) => match &**inner {
                 Self::Text => f.write_str("a list of texts"),
+                Self::Word(words) => {
+                    let quoted: Vec<_> = words.iter().map(|word| format!("{word:?}")).collect();
+                    write!(f, "a list of {}", quoted.join(" and "))
+                }
                 Self::Whole { least, most: Some(most) } => {
                     write!(f, "a list of whole numbers from {least} to {most}")
                 }
