@@ -64,7 +64,7 @@ pub use path::ScopePath;
 pub use policy::{Ordinals, Policy, Rearm, Span, Spoken, Told, Trigger, Unit, Withheld};
 pub use queue::{Fifo, HookContext, PENDING_MAX, Pending, STAGED_MAX, TURN_EVENTS_MAX, TurnQueue};
 pub use record::{Digest, Effect, Entry, Lane, Millis, Phase, Record, Serial, SilentEntry};
-pub use refusal::{Refusal, RefusalKind};
+pub use refusal::{At, Refusal, RefusalKind};
 pub use reminder::{
     Findings, Found, Moment, Part, Proposal, Reading, Registry, Reminder, Silence, Speech, View,
     Wanted, member,

@@ -45,14 +45,14 @@ impl AnnouncedDelta {
         let Settings { pool, baseline, added, removed, lane, label } = settings::read(definition)?;
         let template = |name: &str, source: Option<String>, default: &str| {
             Template::new(source.as_deref().unwrap_or(default))
-                .map_err(|error| Refusal::invalid(format!("{}: {name}: {error}", definition.id)))
+                .map_err(|mistake| mistake.refusal(&definition.id, name))
         };
         let policy = Tuning::of(definition)?.over(Policy::new(Trigger::OnChange));
         if let Trigger::Every(_) = policy.trigger {
-            return Err(Refusal::invalid(format!(
-                "{}: a pool takes no `every`: leave it out, changes are told when they come",
-                definition.id
-            )));
+            let refusal = Refusal::invalid(
+                "a pool takes no `every`: leave it out, changes are told when they come",
+            );
+            return Err(refusal.about(["policy", "every"]).of(&definition.id));
         }
         Ok(Self {
             added: template("added", added, "New: {{ names | join(', ') }}.")?,

@@ -3,6 +3,8 @@
 
 mod announced_delta;
 mod client_generator;
+pub mod form;
+pub mod keys;
 mod names;
 mod policy;
 mod settings;

@@ -1,13 +1,13 @@
 //! Policies as a person writes them (`configuration.md`, "Policies").
 
-use crate::engine::{Policy, Rearm, Span, Trigger, Unit, Value};
+use crate::engine::{Policy, Rearm, Refusal, Span, Trigger, Unit, Value};
 
-/// Reads a policy: a word, or a table with one trigger and what stands beside it.
-pub fn read(given: &Value) -> Result<Policy, String> {
+/// Reads the member `policy`: a word, or a table with one trigger and what stands beside it.
+pub fn read(given: &Value) -> Result<Policy, Refusal> {
     let members = match given {
         Value::Text(word) => return word_trigger(word).map(Policy::new),
         Value::Map(members) => members,
-        _ => return Err(format!("policy is a word or a table: {TRIGGERS}")),
+        _ => return Err(wrong(&[], format!("policy is a word or a table: {TRIGGERS}"))),
     };
     let mut trigger = None;
     let mut policy = Policy::new(Trigger::OnChange);
@@ -15,7 +15,10 @@ pub fn read(given: &Value) -> Result<Policy, String> {
         let found = match name.as_str() {
             "once" | "onChange" | "always" => match value {
                 Value::Bool(true) => Some(word_trigger(name)?),
-                _ => return Err(format!("policy.{name} can only be true: leave it out otherwise")),
+                _ => {
+                    let message = format!("policy.{name} can only be true: leave it out otherwise");
+                    return Err(wrong(&[name], message));
+                }
             },
             "every" => Some(Trigger::Every(span("every", value)?)),
             "cooldown" => {
@@ -26,43 +29,54 @@ pub fn read(given: &Value) -> Result<Policy, String> {
                 policy.rearm = match value.as_text() {
                     Some("dropped") => Rearm::Dropped,
                     Some("never") => Rearm::Never,
-                    _ => return Err("policy.rearm is \"dropped\" or \"never\"".to_owned()),
+                    _ => {
+                        let message = "policy.rearm is \"dropped\" or \"never\"";
+                        return Err(wrong(&[name], message.to_owned()));
+                    }
                 };
                 None
             }
-            "maxPerTurn" => {
-                policy.max_per_turn = Some(cap(name, value)?);
-                None
-            }
-            "maxPerSession" => {
-                policy.max_per_session = Some(cap(name, value)?);
+            "maxPerTurn" | "maxPerSession" => {
+                let most = cap(name, value).map_err(|message| wrong(&[name], message))?;
+                match name.as_str() {
+                    "maxPerTurn" => policy.max_per_turn = Some(most),
+                    _ => policy.max_per_session = Some(most),
+                }
                 None
             }
             _ => {
-                return Err(format!(
+                let message = format!(
                     "policy has no {name:?}: write {TRIGGERS}, and beside it rearm, cooldown, \
                      maxPerTurn, maxPerSession"
-                ));
+                );
+                return Err(wrong(&[name], message));
             }
         };
         if found.is_some() && trigger.is_some() {
-            return Err(format!("policy has two triggers, {name:?} is one: keep one of them"));
+            let message = format!("policy has two triggers, {name:?} is one: keep one of them");
+            return Err(wrong(&[name], message));
         }
         trigger = trigger.or(found);
     }
-    policy.trigger = trigger.ok_or_else(|| format!("policy has no trigger: {TRIGGERS}"))?;
+    policy.trigger =
+        trigger.ok_or_else(|| wrong(&[], format!("policy has no trigger: {TRIGGERS}")))?;
     Ok(policy)
 }
 
 const TRIGGERS: &str =
     "\"always\", \"once\", \"onChange\", or every = { turns | requests | prompts = N }";
 
-fn word_trigger(word: &str) -> Result<Trigger, String> {
+/// A mistake in the policy, at the member that these names lead to.
+fn wrong(below: &[&str], message: String) -> Refusal {
+    Refusal::invalid(message).about([&["policy"], below].concat())
+}
+
+fn word_trigger(word: &str) -> Result<Trigger, Refusal> {
     match word {
         "always" => Ok(Trigger::Always),
         "once" => Ok(Trigger::Once),
         "onChange" => Ok(Trigger::OnChange),
-        _ => Err(format!("policy {word:?} is unknown: write {TRIGGERS}")),
+        _ => Err(wrong(&[], format!("policy {word:?} is unknown: write {TRIGGERS}"))),
     }
 }
 
@@ -74,28 +88,23 @@ pub fn cap(name: &str, value: &Value) -> Result<u64, String> {
     }
 }
 
-/// Reads a priority.
-pub fn priority(value: &Value) -> Result<i64, String> {
-    match value {
-        Value::Integer(number) => Ok(*number),
-        _ => Err("priority is a whole number: the higher is kept first".to_owned()),
-    }
-}
-
-fn span(name: &str, value: &Value) -> Result<Span, String> {
-    let wrong = || format!("{name} is one of {{ turns | requests | prompts = N }}, N from 1");
-    let Value::Map(members) = value else { return Err(wrong()) };
-    let mut members = members.iter();
-    let (Some((unit, count)), None) = (members.next(), members.next()) else {
-        return Err(wrong());
+fn span(name: &str, value: &Value) -> Result<Span, Refusal> {
+    let mistake = |below: &[&str]| {
+        let message = format!("{name} is one of {{ turns | requests | prompts = N }}, N from 1");
+        wrong(&[&[name], below].concat(), message)
     };
-    let unit = match unit.as_str() {
+    let Value::Map(members) = value else { return Err(mistake(&[])) };
+    let mut members = members.iter();
+    let (Some((unit_name, count)), None) = (members.next(), members.next()) else {
+        return Err(mistake(&[]));
+    };
+    let unit = match unit_name.as_str() {
         "turns" => Unit::Turns,
         "requests" => Unit::Requests,
         "prompts" => Unit::Prompts,
-        _ => return Err(wrong()),
+        _ => return Err(mistake(&[unit_name])),
     };
-    let count = cap(name, count).map_err(|_| wrong())?;
+    let count = cap(name, count).map_err(|_| mistake(&[unit_name]))?;
     Ok(Span { unit, count })
 }
 
@@ -105,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    fn given(value: serde_json::Value) -> Result<Policy, String> {
+    fn given(value: serde_json::Value) -> Result<Policy, Refusal> {
         read(&serde_json::from_value(value).expect("plain data"))
     }
 
@@ -139,8 +148,26 @@ mod tests {
             (json!({"once": true, "max": 1}), "no \"max\""),
             (json!({"once": true, "rearm": "always"}), "rearm is"),
         ] {
-            let message = given(value.clone()).expect_err(&value.to_string());
+            let message = given(value.clone()).expect_err(&value.to_string()).message;
             assert!(message.contains(part), "{value}: {message}");
+        }
+    }
+
+    #[test]
+    fn mistakes_say_where() {
+        for (value, key) in [
+            (json!("sometimes"), &["policy"][..]),
+            (json!({"once": true, "onChange": true}), &["policy", "once"]),
+            (json!({"every": {"minutes": 3}}), &["policy", "every", "minutes"]),
+            (json!({"every": {"turns": 0}}), &["policy", "every", "turns"]),
+            (json!({"once": true, "cooldown": 3}), &["policy", "cooldown"]),
+            (json!({"once": true, "maxPerTurn": 0}), &["policy", "maxPerTurn"]),
+        ] {
+            let at = given(value.clone()).expect_err(&value.to_string()).at.expect("a place");
+            assert_eq!(
+                (at.key, at.within),
+                (key.iter().map(|it| (*it).to_owned()).collect(), None)
+            );
         }
     }
 }

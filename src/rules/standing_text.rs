@@ -30,8 +30,7 @@ impl StandingText {
     /// Makes it of `{body, policy?, lane?, label?, requiresTool?}`.
     pub fn new(definition: &Definition) -> Result<Self, Refusal> {
         let Settings { body, lane, label, requires_tool } = settings::read(definition)?;
-        let body = Template::new(&body)
-            .map_err(|error| Refusal::invalid(format!("{}: body: {error}", definition.id)))?;
+        let body = Template::new(&body).map_err(|it| it.refusal(&definition.id, "body"))?;
         Ok(Self {
             body,
             lane: lane.unwrap_or_default(),

@@ -10,6 +10,8 @@ use std::thread;
 
 use minijinja::{Environment, UndefinedBehavior};
 
+use crate::engine::Refusal;
+
 /// The longest source of a template, in bytes.
 pub const SOURCE_BYTES_MAX: usize = 64 << 10;
 /// The longest body that a template may yield, in bytes.
@@ -22,6 +24,39 @@ const SHALLOW_BYTES_MAX: usize = 2 << 10;
 /// The stack for other sources, in bytes. Only what is used of it takes memory.
 const DEEP_STACK_BYTES: usize = 1 << 30;
 
+/// What is wrong with a source, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// What is wrong.
+    pub message: String,
+    /// The line and the column, both from 1, the column in characters.
+    pub place: Option<(u32, u32)>,
+}
+
+impl Mistake {
+    fn of(error: &minijinja::Error, source: &str) -> Self {
+        // The engine knows its own places as bytes, and those that it does not know as a line.
+        let place = error.range().map(|range| place_of(source, range.start));
+        let line = error.line().and_then(|line| u32::try_from(line).ok());
+        Self { message: describe(error), place: place.or_else(|| line.map(|line| (line, 1))) }
+    }
+
+    /// As a refusal of the reminder with this id, about the member that holds the source.
+    pub fn refusal(self, id: &str, key: &str) -> Refusal {
+        let refusal = Refusal::invalid(format!("{key}: {}", self.message));
+        refusal.about([key]).within(self.place).of(id)
+    }
+}
+
+/// The line and column of a byte, both from 1.
+fn place_of(source: &str, byte: usize) -> (u32, u32) {
+    let before = source.get(..byte).unwrap_or(source);
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    (number(line), number(column))
+}
+
 /// A compiled template.
 pub struct Template {
     source: String,
@@ -31,16 +66,18 @@ pub struct Template {
 
 impl Template {
     /// Compiles a source, or says what is wrong with it and where.
-    pub fn new(source: &str) -> Result<Self, String> {
+    pub fn new(source: &str) -> Result<Self, Mistake> {
         if source.len() > SOURCE_BYTES_MAX {
-            return Err(format!(
+            let message = format!(
                 "the template has {} bytes, and at most {SOURCE_BYTES_MAX} are allowed",
                 source.len()
-            ));
+            );
+            return Err(Mistake { message, place: None });
         }
         let has_markup = ["{{", "{%", "{#"].iter().any(|mark| source.contains(mark));
         let compiled =
-            has_markup.then(|| with_stack_for(source, || compile(source))).transpose()?;
+            has_markup.then(|| with_stack_for(source, || Ok(compile(source)))).transpose();
+        let compiled = compiled.map_err(|message| Mistake { message, place: None })?.transpose()?;
         Ok(Self { source: source.to_owned(), compiled })
     }
 
@@ -58,11 +95,12 @@ impl fmt::Debug for Template {
     }
 }
 
-fn compile(source: &str) -> Result<Environment<'static>, String> {
+fn compile(source: &str) -> Result<Environment<'static>, Mistake> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_fuel(Some(FUEL));
-    environment.add_template_owned(NAME, source.to_owned()).map_err(|error| describe(&error))?;
+    let added = environment.add_template_owned(NAME, source.to_owned());
+    added.map_err(|error| Mistake::of(&error, source))?;
     Ok(environment)
 }
 
@@ -137,7 +175,9 @@ mod tests {
     use super::*;
 
     fn rendered(source: &str) -> Result<String, String> {
-        Template::new(source)?.render(|| context! { names => ["b", "c"], count => 3 })
+        Template::new(source)
+            .map_err(|mistake| mistake.message)?
+            .render(|| context! { names => ["b", "c"], count => 3 })
     }
 
     #[test]

@@ -2,16 +2,17 @@
 
 use super::{Reported, Result, invalid, on_scope, value};
 use crate::engine::{
-    Audience, Definition, Event, HostReport, Limit, Member, Opening, Profile, Scope, Source,
-    Switch, Switches, Value, Worktree,
+    Definition, Event, HostReport, Limit, Member, Opening, Profile, Scope, Source, Switch,
+    Switches, Value, Worktree,
 };
 use crate::files::{self, secrecy};
 use crate::reminders;
+use crate::rules::form;
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::record as wire_record;
 use reminderd_protocol::roster::{
-    KindSwitches, ReminderForm, ReminderScope, RosterConfigureParams, RosterRegisterParams,
-    RosterRemoveParams, RosterRow, RosterSource,
+    KindSwitches, ReminderForm, RosterConfigureParams, RosterRegisterParams, RosterRemoveParams,
+    RosterRow, RosterSource,
 };
 use reminderd_protocol::scope::Scope as WireScope;
 use reminderd_protocol::session::{
@@ -152,46 +153,24 @@ pub(super) fn switches(kinds: KindSwitches) -> Switches {
 
 /// A reminder of the user's own, as data.
 fn definition(mut form: ReminderForm, skipped: &mut Vec<&'static str>) -> Result<Definition> {
-    let id = form.id.clone();
-    if id.trim().is_empty() || id.len() > 200 {
-        return Err(invalid("a reminder's id has 1 to 200 bytes: give it a name"));
-    }
     if form.when.is_some() || form.tool.is_some() || !form.globs.is_empty() {
         return Err(ErrorObject::new(
             ErrorKind::NotYet,
-            format!("{id}: this build has no conditions yet: leave out when, globs and tool"),
+            format!(
+                "{}: this build has no conditions yet: leave out when, globs and tool",
+                form.id
+            ),
         ));
     }
-    let kind = match (&form.body, &form.pool, form.client == Some(true)) {
-        (Some(_), None, false) => "standing-text",
-        (None, Some(_), false) => "announced-delta",
-        (None, None, true) => "client-generator",
-        _ => {
-            return Err(invalid(format!(
-                "{id}: a reminder has one of body (a text), pool (announced changes) and client = \
-                 true (computed by the client)"
-            )));
-        }
-    };
     if form.lane.take_if(|lane| lane.is_unknown()).is_some() {
         skipped.push("reminder.lane");
     }
-    let scopes = form.scopes.iter().flatten();
-    skipped.extend(scopes.filter(|scope| scope.is_unknown()).map(|_| "reminder.scopes"));
-    let audience = match form.scopes.as_deref() {
-        None => Audience::ROOT,
-        Some(scopes) => Audience {
-            root: scopes.contains(&ReminderScope::Root),
-            agents: scopes.contains(&ReminderScope::Agents),
-        },
-    };
-    let mut settings = serde_json::to_value(form).map_err(|error| invalid(error.to_string()))?;
-    if let Some(members) = settings.as_object_mut() {
-        for name in ["id", "scopes", "client"] {
-            members.remove(name);
-        }
+    if let Some(scopes) = &mut form.scopes {
+        let unknown = scopes.extract_if(.., |scope| scope.is_unknown());
+        skipped.extend(unknown.map(|_| "reminder.scopes"));
     }
-    Ok(Definition { id, kind: kind.to_owned(), settings: value(settings), audience })
+    let form = serde_json::to_value(form).map_err(|error| invalid(error.to_string()))?;
+    form::definition(&value(form)).map_err(|refusal| super::error(&refusal))
 }
 
 /// The roster of a scope: what was asked for, not what the daemon always has.
