@@ -12,9 +12,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::keeping::{self, KeepingArguments};
 use super::log;
+use crate::configuration::users_file;
 use crate::server::endpoint::{Claim, Endpoint};
 use crate::server::shared::{Terms, serve_shared};
-use crate::server::{Daemon, Limits, Surroundings, log_panics_without_payload};
+use crate::server::{ConfigurationFiles, Daemon, Limits, Surroundings, log_panics_without_payload};
 
 /// How long a daemon that ends, or hands over, is waited for.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(10);
@@ -94,7 +95,8 @@ fn served(arguments: &ServeArguments) -> io::Result<()> {
         let message = format!("another daemon serves {} already", endpoint.socket().display());
         return if *detached { Ok(()) } else { Err(io::Error::other(message)) };
     };
-    let daemon = Arc::new(Daemon::new(Surroundings::System, sharing.keeping.store()));
+    let daemon = Daemon::new(Surroundings::System, sharing.keeping.store());
+    let daemon = Arc::new(daemon.reading(ConfigurationFiles::new(users_file())));
     let claim = runtime.block_on(async {
         let listener = claim.listen(sharing.tcp)?;
         println!("listening on {}", listener.place(&endpoint).display());

@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::keeping::{self, KeepingArguments};
 use super::log;
-use crate::server::{Daemon, Limits, Served, Surroundings, serve_stdio};
+use crate::configuration::users_file;
+use crate::server::{ConfigurationFiles, Daemon, Limits, Served, Surroundings, serve_stdio};
 
 /// How the private daemon serves.
 #[derive(Debug, Args)]
@@ -35,7 +36,13 @@ pub fn serve(arguments: &StdioArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let daemon = Arc::new(Daemon::new(surroundings, arguments.keeping.store()));
+    let daemon = Daemon::new(surroundings, arguments.keeping.store());
+    let configuration = if arguments.no_config {
+        ConfigurationFiles::default()
+    } else {
+        ConfigurationFiles::new(users_file())
+    };
+    let daemon = Arc::new(daemon.reading(configuration));
     let application = Arc::new(Served(Arc::clone(&daemon)));
     let end = runtime.block_on(serve_stdio(application, Limits::default()));
     daemon.end(keeping::END_PATIENCE);
