@@ -39,8 +39,8 @@ use schemars::JsonSchema as _;
 pub use edited_files::EditedFilesSettings;
 
 use crate::engine::{
-    Audience, Definition, Member, Policy, Profile, Proposal, Refusal, Registry, Reminder, Silence,
-    Source, Start, Usage, Value, View, member,
+    Audience, Definition, Lane, Member, Policy, Profile, Proposal, Refusal, Registry, Reminder,
+    Silence, Source, Start, Usage, Value, View, member,
 };
 use crate::rules::{AnnouncedDelta, ClientGenerator, StandingText, Tuning};
 
@@ -302,7 +302,7 @@ impl Reminder for Tuned {
         self.policy
     }
 
-    fn lane(&self) -> crate::engine::Lane {
+    fn lane(&self) -> Lane {
         self.reminder.lane()
     }
 
