@@ -5,7 +5,7 @@ use super::delivery::{Candidate, Outcome, Seam, queued};
 use super::path::ScopePath;
 use super::policy::Withheld;
 use super::record::Millis;
-use super::reminder::{Findings, Silence};
+use super::reminder::{Findings, Silence, Workings};
 use super::render::short_name;
 use super::{Refusal, Session};
 
@@ -40,9 +40,10 @@ impl Session {
         let scope = self.scope(path)?;
         let moment = self.moment(scope, Seam::Unsaid, at);
         let closed = self.closed(scope);
+        let workings = Workings::default();
         let mut rows = Vec::with_capacity(scope.roster.len() + 2);
         for (place, member) in scope.roster.iter().enumerate() {
-            let outcome = self.outcome(scope, member, place, moment, findings);
+            let outcome = self.outcome(scope, member, place, moment, findings, &workings);
             let rides = matches!(&outcome, Outcome::Speaks(candidates, _)
                 if candidates.iter().all(|candidate| candidate.rides(scope.queue.acknowledged())));
             let mut row = Explanation::of(member.id(), &member.definition.kind, outcome);
@@ -95,7 +96,7 @@ impl Session {
         if scope.turn.is_none() {
             return told("no turn is open", "when a turn begins");
         }
-        if !scope.calls.is_empty() {
+        if scope.calls.open().len() > 0 {
             return told("a tool call is open", "when its result is complete");
         }
         if self.awaits_receipt(scope) {
