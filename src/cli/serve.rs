@@ -95,19 +95,19 @@ fn served(arguments: &ServeArguments) -> io::Result<()> {
         let message = format!("another daemon serves {} already", endpoint.socket().display());
         return if *detached { Ok(()) } else { Err(io::Error::other(message)) };
     };
-    let daemon = Daemon::new(Surroundings::System, sharing.keeping.store());
-    let daemon = Arc::new(daemon.reading(ConfigurationFiles::new(users_file())));
+    let (limits, keeping) = keeping::users_entries();
+    let limits = Limits::of(&limits);
+    let daemon = Daemon::new(Surroundings::System, sharing.keeping.store(&keeping));
+    let configuration = ConfigurationFiles::new(users_file());
+    let daemon = Arc::new(daemon.reading(configuration).limited(limits));
     let claim = runtime.block_on(async {
         let listener = claim.listen(sharing.tcp)?;
         println!("listening on {}", listener.place(&endpoint).display());
         if *detached {
             leave_stdio(log, state.as_deref())?;
         }
-        let terms = Terms {
-            idle: Duration::from_secs(sharing.idle),
-            version: sharing.version(),
-            limits: Limits::default(),
-        };
+        let terms =
+            Terms { idle: Duration::from_secs(sharing.idle), version: sharing.version(), limits };
         let told_to_end = told_to_end()?;
         io::Result::Ok(serve_shared(&daemon, claim, listener, terms, told_to_end).await)
     })?;

@@ -36,15 +36,16 @@ pub fn serve(arguments: &StdioArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let daemon = Daemon::new(surroundings, arguments.keeping.store());
-    let configuration = if arguments.no_config {
-        ConfigurationFiles::default()
+    let (configuration, (limits, keeping)) = if arguments.no_config {
+        (ConfigurationFiles::default(), Default::default())
     } else {
-        ConfigurationFiles::new(users_file())
+        (ConfigurationFiles::new(users_file()), keeping::users_entries())
     };
-    let daemon = Arc::new(daemon.reading(configuration));
+    let limits = Limits::of(&limits);
+    let daemon = Daemon::new(surroundings, arguments.keeping.store(&keeping));
+    let daemon = Arc::new(daemon.reading(configuration).limited(limits));
     let application = Arc::new(Served(Arc::clone(&daemon)));
-    let end = runtime.block_on(serve_stdio(application, Limits::default()));
+    let end = runtime.block_on(serve_stdio(application, limits));
     daemon.end(keeping::END_PATIENCE);
     std::process::exit(end.status().into())
 }

@@ -21,7 +21,7 @@ use super::session_files::{Editors, SessionFiles};
 use super::surroundings::Surroundings;
 use tokio::task::AbortHandle;
 
-use super::{Application, Connection, InitializeRequest, Outcome, Peer};
+use super::{Application, Connection, InitializeRequest, Limits, Outcome, Peer};
 use crate::engine::{Event, Kit, Millis, ScopePath, Session, Value};
 use crate::files::{self, Files};
 use crate::reminders::Catalogue;
@@ -37,6 +37,7 @@ pub struct Daemon {
     by_tag: DashMap<u64, Arc<Slot>>,
     checks: Checks,
     configuration: ConfigurationFiles,
+    limits: Limits,
     /// The clients, by the numbers of their connections.
     peers: DashMap<u64, Peer>,
     files: Arc<Files>,
@@ -102,6 +103,7 @@ impl Daemon {
             by_tag: DashMap::new(),
             checks: Checks::default(),
             configuration: ConfigurationFiles::default(),
+            limits: Limits::default(),
             peers: DashMap::new(),
             files: Files::new(files::Options::default()),
             editors: Editors::default(),
@@ -115,6 +117,18 @@ impl Daemon {
     pub fn reading(mut self, configuration: ConfigurationFiles) -> Self {
         self.configuration = configuration;
         self
+    }
+
+    /// The same daemon, whose connections have these limits.
+    #[must_use]
+    pub fn limited(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What its connections may do.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// The configuration files.
@@ -465,7 +479,7 @@ impl Application for Served {
         connection: &Arc<Connection>,
         request: InitializeRequest,
     ) -> Result<serde_json::Value, ErrorObject> {
-        let answer = handlers::initialize(&request)?;
+        let answer = handlers::initialize(&request, self.0.limits())?;
         self.0.peers.insert(connection.id(), connection.peer().clone());
         if request.options["fileChanged"] == true {
             let listener = handlers::tell_changes(&self.0, connection);
