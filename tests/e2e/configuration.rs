@@ -68,6 +68,9 @@ fn write(path: &Path, content: &str) {
     fs::write(path, content).expect("it can be written");
 }
 
+/// A way to save a file.
+type Save<'a> = &'a dyn Fn(&str);
+
 /// A reminder in a file.
 fn reminder(id: &str, body: &str) -> String {
     format!("[[reminders]]\nid = \"{id}\"\nbody = \"{body}\"\n")
@@ -171,7 +174,7 @@ fn however_an_editor_saves_it_is_read_again_and_nothing_is_told_twice() {
     begin(&mut daemon, &place, false);
     assert_eq!(told(&mut daemon), ["it stays", "first"]);
 
-    let ways: [(&str, &dyn Fn(&str)); 6] = [
+    let ways: [(&str, Save<'_>); 6] = [
         ("written-in-place", &|content| write(&dotfiles, content)),
         ("renamed-over", &|content| {
             write(&place.path("new"), content);
