@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::configuration::{Given, StoreEntries};
 use crate::store::{self, MemoryStore, Options, SqliteStore, Store, Unusable, default_directory};
 
 /// How long the end waits for the store: `exit` ends the process within a second.
@@ -22,15 +23,17 @@ pub struct KeepingArguments {
     /// Keep everything in memory and leave nothing behind
     #[arg(long)]
     pub ephemeral: bool,
-    /// Let sessions go that were quiet for so many days
-    #[arg(long, value_name = "DAYS", default_value_t = 90, conflicts_with = "ephemeral")]
-    pub keep_days: u32,
-    /// Keep at most so many sessions, those that were quiet longest go first
-    #[arg(long, value_name = "COUNT", default_value_t = 100_000, conflicts_with = "ephemeral")]
-    pub keep_sessions: u64,
-    /// Keep at most so many bytes of them
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30, conflicts_with = "ephemeral")]
-    pub keep_bytes: u64,
+    /// Let sessions go that were quiet for so many days [default: `[store] keepDays` of the
+    /// configuration, else 90]
+    #[arg(long, value_name = "DAYS", conflicts_with = "ephemeral")]
+    pub keep_days: Option<u32>,
+    /// Keep at most so many sessions, those that were quiet longest go first [default: `[store]
+    /// keepSessions`, else 100000]
+    #[arg(long, value_name = "COUNT", conflicts_with = "ephemeral")]
+    pub keep_sessions: Option<u64>,
+    /// Keep at most so many bytes of them [default: `[store] keepBytes`, else 1 GiB]
+    #[arg(long, value_name = "BYTES", conflicts_with = "ephemeral")]
+    pub keep_bytes: Option<u64>,
 }
 
 impl KeepingArguments {
@@ -49,11 +52,17 @@ impl KeepingArguments {
         Some(spelled.unwrap_or(directory))
     }
 
-    fn options(&self) -> Options {
+    /// What is asked for here, else in the user's file, else by default.
+    fn options(&self, configured: &StoreEntries) -> Options {
+        let default = Options::default();
+        let given = |given: &Option<Given<u64>>| given.as_ref().map(|given| given.value);
+        let days = self.keep_days.map(u64::from).or_else(|| given(&configured.keep_days));
+        let sessions = self.keep_sessions.or_else(|| given(&configured.keep_sessions));
+        let bytes = self.keep_bytes.or_else(|| given(&configured.keep_bytes));
         Options {
-            age: Duration::from_secs(u64::from(self.keep_days) * 86_400),
-            sessions: self.keep_sessions,
-            bytes: self.keep_bytes,
+            age: days.map_or(default.age, |days| Duration::from_secs(days.saturating_mul(86_400))),
+            sessions: sessions.unwrap_or(default.sessions),
+            bytes: bytes.unwrap_or(default.bytes),
         }
     }
 
@@ -67,17 +76,20 @@ impl KeepingArguments {
             arguments.extend(["--state".into(), state.into()]);
         }
         let limits = [
-            ("--keep-days", self.keep_days.to_string()),
-            ("--keep-sessions", self.keep_sessions.to_string()),
-            ("--keep-bytes", self.keep_bytes.to_string()),
+            ("--keep-days", self.keep_days.map(u64::from)),
+            ("--keep-sessions", self.keep_sessions),
+            ("--keep-bytes", self.keep_bytes),
         ];
-        arguments.extend(limits.into_iter().flat_map(|(name, limit)| [name.into(), limit.into()]));
+        for (name, limit) in limits {
+            let limit = limit.map(|limit| [name.into(), limit.to_string().into()]);
+            arguments.extend(limit.into_iter().flatten());
+        }
         arguments
     }
 
     /// The store. One that cannot be used is said here, and again to every client that opens a
     /// session.
-    pub fn store(&self) -> Arc<dyn Store> {
+    pub fn store(&self, configured: &StoreEntries) -> Arc<dyn Store> {
         if self.ephemeral {
             return Arc::new(MemoryStore::default());
         }
@@ -88,7 +100,7 @@ impl KeepingArguments {
                     .to_owned(),
             );
         };
-        match SqliteStore::open(&directory, self.options()) {
+        match SqliteStore::open(&directory, self.options(configured)) {
             Ok(store) => Arc::new(store),
             Err(error) => unusable(error.to_string()),
         }
@@ -105,6 +117,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::configuration::Place;
 
     #[derive(Debug, Parser)]
     struct Line {
@@ -124,7 +137,18 @@ mod tests {
         let again = Line::parse_from([OsString::from("reminderd")].into_iter().chain(again));
         assert_eq!(again.keeping.state, Some(state));
         let week = Duration::from_secs(7 * 86_400);
-        assert_eq!(again.keeping.options(), Options { age: week, sessions: 3, bytes: 4096 });
-        assert_eq!(Line::parse_from(["reminderd"]).keeping.options(), Options::default());
+        let given = |value| Some(Given { value, at: Place::default() });
+        let configured = StoreEntries {
+            keep_days: given(30),
+            keep_sessions: given(5),
+            keep_bytes: given(9_000),
+        };
+        let wanted = Options { age: week, sessions: 3, bytes: 4096 };
+        assert_eq!(again.keeping.options(&configured), wanted);
+        let plain = Line::parse_from(["reminderd"]).keeping;
+        assert_eq!(plain.options(&StoreEntries::default()), Options::default());
+        let wanted = Options { age: Duration::from_secs(30 * 86_400), sessions: 5, bytes: 9_000 };
+        assert_eq!(plain.options(&configured), wanted);
+        assert!(plain.as_arguments().iter().all(|it| !it.to_string_lossy().contains("keep")));
     }
 }

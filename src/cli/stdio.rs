@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::daemon_wide::users_settings;
 use super::keeping::{self, KeepingArguments};
 use super::log;
-use crate::server::{Daemon, Limits, Served, Surroundings, serve_stdio};
+use crate::server::{Daemon, Served, Surroundings, serve_stdio};
 
 /// How the private daemon serves.
 #[derive(Debug, Args)]
@@ -35,9 +36,11 @@ pub fn serve(arguments: &StdioArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let daemon = Arc::new(Daemon::new(surroundings, arguments.keeping.store()));
+    let (limits, store) = if arguments.no_config { Default::default() } else { users_settings() };
+    let daemon = Daemon::new(surroundings, arguments.keeping.store(&store)).within(limits);
+    let daemon = Arc::new(daemon);
     let application = Arc::new(Served(Arc::clone(&daemon)));
-    let end = runtime.block_on(serve_stdio(application, Limits::default()));
+    let end = runtime.block_on(serve_stdio(application, limits));
     daemon.end(keeping::END_PATIENCE);
     std::process::exit(end.status().into())
 }

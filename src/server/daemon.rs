@@ -20,7 +20,7 @@ use super::session_files::{Editors, SessionFiles};
 use super::surroundings::Surroundings;
 use tokio::task::AbortHandle;
 
-use super::{Application, Connection, InitializeRequest, Outcome};
+use super::{Application, Connection, InitializeRequest, Limits, Outcome};
 use crate::engine::{Kit, Millis, Session};
 use crate::files::{self, Files};
 use crate::reminders::Catalogue;
@@ -30,6 +30,8 @@ use crate::store::{Lease, Loaded, Store, Ticket, When};
 #[derive(Debug)]
 pub struct Daemon {
     surroundings: Surroundings,
+    /// What its connections may take up.
+    limits: Limits,
     store: Arc<dyn Store>,
     sessions: DashMap<String, Arc<Slot>>,
     /// The same sessions by the tag at the end of their tokens.
@@ -91,6 +93,7 @@ impl Daemon {
     pub fn new(surroundings: Surroundings, store: Arc<dyn Store>) -> Self {
         Self {
             surroundings,
+            limits: Limits::default(),
             store,
             sessions: DashMap::new(),
             by_tag: DashMap::new(),
@@ -100,6 +103,13 @@ impl Daemon {
             listening: DashMap::new(),
             leaves: AtomicBool::new(false),
         }
+    }
+
+    /// The same daemon, which says that these limits hold on its connections.
+    #[must_use]
+    pub fn within(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
     }
 
     /// Where sessions are kept.
@@ -371,7 +381,7 @@ impl Application for Served {
         connection: &Arc<Connection>,
         request: InitializeRequest,
     ) -> Result<serde_json::Value, ErrorObject> {
-        let answer = handlers::initialize(&request)?;
+        let answer = handlers::initialize(&request, self.0.limits)?;
         if request.options["fileChanged"] == true {
             let listener = handlers::tell_changes(&self.0, connection);
             self.0.listening.insert(connection.id(), tokio::spawn(listener).abort_handle());
