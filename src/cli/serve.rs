@@ -13,9 +13,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::daemon_wide::users_settings;
 use super::keeping::{self, KeepingArguments};
 use super::log;
+use crate::configuration::users_file;
 use crate::server::endpoint::{Claim, Endpoint};
 use crate::server::shared::{Terms, serve_shared};
-use crate::server::{Daemon, Surroundings, log_panics_without_payload};
+use crate::server::{ConfigurationFiles, Daemon, Surroundings, log_panics_without_payload};
 
 /// How long a daemon that ends, or hands over, is waited for.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(10);
@@ -97,7 +98,7 @@ fn served(arguments: &ServeArguments) -> io::Result<()> {
     };
     let (limits, store) = users_settings();
     let daemon = Daemon::new(Surroundings::System, sharing.keeping.store(&store)).within(limits);
-    let daemon = Arc::new(daemon);
+    let daemon = Arc::new(daemon.reading(ConfigurationFiles::new(users_file())));
     let claim = runtime.block_on(async {
         let listener = claim.listen(sharing.tcp)?;
         println!("listening on {}", listener.place(&endpoint).display());

@@ -8,7 +8,8 @@ use clap::Args;
 use super::daemon_wide::users_settings;
 use super::keeping::{self, KeepingArguments};
 use super::log;
-use crate::server::{Daemon, Served, Surroundings, serve_stdio};
+use crate::configuration::users_file;
+use crate::server::{ConfigurationFiles, Daemon, Served, Surroundings, serve_stdio};
 
 /// How the private daemon serves.
 #[derive(Debug, Args)]
@@ -36,9 +37,13 @@ pub fn serve(arguments: &StdioArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let (limits, store) = if arguments.no_config { Default::default() } else { users_settings() };
+    let ((limits, store), configuration) = if arguments.no_config {
+        Default::default()
+    } else {
+        (users_settings(), ConfigurationFiles::new(users_file()))
+    };
     let daemon = Daemon::new(surroundings, arguments.keeping.store(&store)).within(limits);
-    let daemon = Arc::new(daemon);
+    let daemon = Arc::new(daemon.reading(configuration));
     let application = Arc::new(Served(Arc::clone(&daemon)));
     let end = runtime.block_on(serve_stdio(application, limits));
     daemon.end(keeping::END_PATIENCE);
