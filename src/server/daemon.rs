@@ -476,7 +476,6 @@ impl Application for Served {
         request: InitializeRequest,
     ) -> Result<serde_json::Value, ErrorObject> {
         let answer = handlers::initialize(&request, self.0.limits)?;
-        let answer = handlers::initialize(&request, self.0.limits)?;
         self.0.peers.insert(connection.id(), connection.peer().clone());
         if request.options["fileChanged"] == true {
             let listener = handlers::tell_changes(&self.0, connection);
