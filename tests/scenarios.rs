@@ -46,6 +46,7 @@ folders! {
     recovery => "recovery",
     revised_patch => "revised-patch",
     roster => "roster",
+    rules => "rules",
     sections => "sections",
     sessions => "sessions",
     skills => "skills",

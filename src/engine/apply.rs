@@ -10,13 +10,11 @@ use super::path::ScopePath;
 use super::queue::{Acknowledged, HookContext, PENDING_MAX, Pending, Staged, TurnEvent};
 use super::record::Millis;
 use super::refusal::Refusal;
-use super::reminder::Findings;
+use super::reminder::{Findings, Workings};
 use super::tasks::WriteMark;
 
 /// Directories of reads whose instructions wait to be looked at, at most.
 const READS_MAX: usize = 10_000;
-/// Tool calls of a scope that are open at most.
-const CALLS_MAX: usize = 10_000;
 
 impl Session {
     /// Something happened on a scope.
@@ -47,19 +45,16 @@ impl Session {
                 self.scope(path)?.open_turn(Some(turn))?;
                 self.end_turn(path, *outcome)?;
             }
-            Event::CallBegan { call } => {
+            Event::CallBegan { call, input } => {
                 let scope = self.scope_mut(path)?;
                 scope.running()?;
-                if scope.calls.len() >= CALLS_MAX {
-                    return Err(too_many(
-                        "a scope's open tool calls",
-                        CALLS_MAX,
-                        "send tool/end for those that ended",
-                    ));
-                }
-                scope.calls.insert(call.clone());
+                scope.calls.begin(call, input.clone())?;
             }
-            Event::CallEnded { call } => drop(self.scope_mut(path)?.calls.remove(call)),
+            Event::CallEnded { call, name, ok } => {
+                let serial = self.next_serial();
+                let scope = self.scope_mut(path)?;
+                scope.calls.end(call, name, *ok, serial, scope.turn.is_some());
+            }
             Event::AgentSpawned { kinds, max_requests, role } => {
                 self.spawn(at, path, kinds, *max_requests, role.as_deref())?;
             }
@@ -222,9 +217,14 @@ impl Session {
         let Some(member) = root.roster.iter().find(|member| member.definition.kind == kind) else {
             return Ok(false);
         };
-        let Outcome::Speaks(candidates, _) =
-            self.outcome(root, member, 0, self.moment(root, Seam::Unsaid, at), &Findings::new())
-        else {
+        let Outcome::Speaks(candidates, _) = self.outcome(
+            root,
+            member,
+            0,
+            self.moment(root, Seam::Unsaid, at),
+            &Findings::new(),
+            &Workings::default(),
+        ) else {
             return Ok(false);
         };
         let waiting: Vec<_> = candidates.into_iter().map(Candidate::into_pending).collect();
@@ -319,7 +319,7 @@ impl Session {
     ) -> Result<(), Refusal> {
         let serial = self.next_serial();
         let scope = self.scope_mut(path)?;
-        scope.facts.touch(file, wrote)?;
+        scope.facts.touch(file, wrote, serial)?;
         if wrote {
             return Ok(());
         }

@@ -11,7 +11,7 @@ use super::policy::Ordinals;
 use super::queue::Acknowledged;
 use super::record::{Effect, Lane, Millis, Phase, Record, Serial, SilentEntry};
 use super::refusal::Refusal;
-use super::reminder::{Findings, Moment, Part, Proposal, Silence, Speech, View, Wanted};
+use super::reminder::{Findings, Moment, Part, Proposal, Silence, Speech, View, Wanted, Workings};
 use super::render::{self, Form};
 use super::room::{Full, Room};
 use super::scope::{Member, Scope};
@@ -290,6 +290,7 @@ impl Session {
         place: usize,
         moment: Moment<'_>,
         findings: &Findings,
+        workings: &Workings,
     ) -> Outcome {
         if !member.enabled {
             return Outcome::Silent(Silence::nothing("is switched off", "when switched on"));
@@ -321,6 +322,7 @@ impl Session {
             fifo: &self.fifo,
             hook_contexts: &self.hook_contexts,
             findings,
+            workings,
             scope,
             id: member.id(),
             since: member.since,
@@ -365,11 +367,12 @@ impl Session {
         moment: Moment<'_>,
         prepared: &Findings,
     ) -> (Chosen, Vec<Need>) {
+        let workings = Workings::default();
         let mut chosen = Chosen::default();
         let mut needs = Vec::new();
         for (place, member) in scope.roster.iter().enumerate() {
             let need = |what| Need { place, member: member.clone(), what };
-            match self.outcome(scope, member, place, moment, prepared) {
+            match self.outcome(scope, member, place, moment, prepared, &workings) {
                 Outcome::Silent(silence) => {
                     // Not asked is not looked at: what was read stays to be looked at.
                     let asked = member.enabled && !matches!(silence, Silence::Withheld(_));
@@ -418,10 +421,11 @@ impl Session {
         let mut moment = self.moment(scope, prepared.seam, at);
         (moment.until, moment.phase, moment.ordinals) =
             (prepared.wait, prepared.phase, prepared.ordinals);
+        let workings = Workings::default();
         for Need { place, member, what } in &needs {
             let outcome = match what {
                 What::Answer { .. } => answered(scope, member, *place, moment),
-                What::Files(_) => self.outcome(scope, member, *place, moment, findings),
+                What::Files(_) => self.outcome(scope, member, *place, moment, findings, &workings),
             };
             match outcome {
                 Outcome::Speaks(candidates, told) => {
@@ -590,7 +594,8 @@ fn answered(scope: &Scope, member: &Member, place: usize, moment: Moment<'_>) ->
     let Some(body) = scope.queue.answered(id).filter(|_| member.enabled) else {
         return Outcome::Silent(Silence::nothing("the client had nothing to say", "when it has"));
     };
-    let mut speech = Speech::new(id.to_owned(), body.to_owned());
+    let label = member.reminder.label().unwrap_or(id);
+    let mut speech = Speech::new(label.to_owned(), body.to_owned());
     speech.parts[0].effects.push(Effect::ForgetAnswer(id.to_owned()));
     let candidate = Candidate::of(member, place, speech, moment);
     match member.reminder.policy().due(scope.history.told(id, None), &candidate.fingerprint, &[]) {

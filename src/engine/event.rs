@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::calls::CallInput;
 use super::configuration::Configuration;
 use super::facts::{
     AttachedSkill, GoalReport, Job, Mention, Mode, OfferedSkill, PlanReport, PoolName, Usage,
@@ -238,11 +239,17 @@ pub enum Event {
     CallBegan {
         /// The client's id of it.
         call: String,
+        /// What the model passed, where the client says so.
+        input: Option<CallInput>,
     },
     /// A tool call ended.
     CallEnded {
         /// The client's id of it.
         call: String,
+        /// The tool's name.
+        name: String,
+        /// Whether it succeeded.
+        ok: bool,
     },
     /// An agent began; the scope is its own path.
     AgentSpawned {

@@ -9,7 +9,7 @@ use super::ledger::Spent;
 use super::path::ScopePath;
 use super::policy::Withheld;
 use super::record::Millis;
-use super::reminder::{Findings, Silence};
+use super::reminder::{Findings, Silence, Workings};
 use super::render::short_name;
 use super::room::{Full, Room};
 use super::scope::Scope;
@@ -48,10 +48,11 @@ impl Session {
         let scope = self.scope(path)?;
         let moment = self.moment(scope, Seam::Unsaid, at);
         let closed = self.closed(scope);
+        let workings = Workings::default();
         let mut rows = Vec::with_capacity(scope.roster.len() + 2);
         let mut due = Vec::new();
         for (place, member) in scope.roster.iter().enumerate() {
-            let outcome = self.outcome(scope, member, place, moment, findings);
+            let outcome = self.outcome(scope, member, place, moment, findings, &workings);
             let mut rides = false;
             if let Outcome::Speaks(candidates, _) = &outcome {
                 rides = self.add_due(scope, candidates, rows.len(), &mut due);
@@ -162,7 +163,7 @@ impl Session {
         if scope.turn.is_none() {
             return told("no turn is open", "when a turn begins");
         }
-        if !scope.calls.is_empty() {
+        if scope.calls.open().len() > 0 {
             return told("a tool call is open", "when its result is complete");
         }
         if self.awaits_receipt(scope) {

@@ -341,9 +341,12 @@ pub struct HookOutcome {
 
 /// What a turn did to a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Touch {
     /// Whether it was written.
     pub wrote: bool,
+    /// When it was last touched, among all that happened.
+    pub at: Serial,
 }
 
 /// What is known of one scope. What a snapshot leaves out does not outlive the process.
@@ -421,11 +424,12 @@ impl ScopeFacts {
     }
 
     /// Notes that a path was read or written.
-    pub fn touch(&mut self, path: &str, wrote: bool) -> Result<(), Refusal> {
+    pub fn touch(&mut self, path: &str, wrote: bool, at: Serial) -> Result<(), Refusal> {
         if !self.touched.contains_key(path) && self.touched.len() >= TOUCHED_MAX {
             return Err(too_many("a turn's touched paths", TOUCHED_MAX, "end the turn"));
         }
-        self.touched.entry(path.to_owned()).or_default().wrote |= wrote;
+        let touch = self.touched.entry(path.to_owned()).or_default();
+        (touch.wrote, touch.at) = (touch.wrote | wrote, at);
         // Its contents are in history again.
         self.dropped.remove(path);
         if self.contents.len() < TOUCHED_MAX {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::{Event, Opening};
 use super::path::ScopePath;
-use super::policy::{Ordinals, Spoken, Told};
+use super::policy::{Ordinals, Rearm, Spoken, Told};
 use super::record::{Effect, Millis, Record, Serial};
 use super::render::estimate_tokens;
 use super::snapshot::Snapshot;
@@ -373,6 +373,24 @@ impl History {
             .flat_map(|tellings| &tellings.all)
             .filter(move |telling| telling.record >= from)
             .filter(|telling| self.delivered[telling.record].lost.is_none())
+            .flat_map(|telling| telling.marks.iter().map(String::as_str))
+    }
+
+    /// The marks of the tellings of one turn, newest first: those that history still holds, and with
+    /// [`Rearm::Never`] those that it lost too.
+    pub fn marks_of_turn(
+        &self,
+        reminder: &str,
+        turn: u64,
+        rearm: Rearm,
+    ) -> impl Iterator<Item = &str> {
+        let tellings = self.tellings(reminder, None).into_iter();
+        tellings
+            .flat_map(|tellings| tellings.all.iter().rev())
+            .take_while(move |telling| telling.ordinals.turn == turn)
+            .filter(move |telling| {
+                rearm == Rearm::Never || self.delivered[telling.record].lost.is_none()
+            })
             .flat_map(|telling| telling.marks.iter().map(String::as_str))
     }
 

@@ -13,6 +13,7 @@
 //!   has or has not kept them, [`Session::snapshot`] and [`Session::restore`].
 
 mod apply;
+mod calls;
 mod configuration;
 mod delivery;
 mod diagnosis;
@@ -44,6 +45,7 @@ mod watched;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use calls::{CallInput, Calls, FinishedCall};
 pub use configuration::{Budget, Configuration, LeftOut};
 pub use delivery::{Ask, Delivery, Held, Material, Problem, Seam, Staged, WaitRequest};
 pub use diagnosis::{Checked, Diagnosis, DiagnosisCounts, Problem as DiagnosedProblem, Severity};
@@ -67,7 +69,7 @@ pub use record::{Digest, Effect, Entry, Lane, Millis, Phase, Record, Serial, Sil
 pub use refusal::{At, Refusal, RefusalKind};
 pub use reminder::{
     Findings, Found, Moment, Part, Proposal, Reading, Registry, Reminder, Silence, Speech, View,
-    Wanted, member,
+    Wanted, Workings, member,
 };
 pub use render::{Form, Size, content, estimate_tokens, neutralise, one_line, row, short_name};
 pub use scope::{Member, Scope, Source, Turn};
@@ -321,13 +323,13 @@ impl Session {
         let scope = self.scope(&path)?;
         scope.running()?;
         scope.open_turn(request.turn.as_deref())?;
-        if let Some(call) = scope.calls.first() {
+        if let Some(call) = scope.calls.open().next() {
             return Err(Refusal::new(
                 RefusalKind::NotReady,
                 format!(
                     "{path} has {} open tool calls, {call:?} is one: send tool/end for each, then \
                      wait",
-                    scope.calls.len()
+                    scope.calls.open().len()
                 ),
             ));
         }

@@ -1,9 +1,12 @@
 //! What a reminder is: it looks at a view of its scope and proposes, or says why it is silent.
 //! It reads only; what telling it would consume is data, applied by the commit.
 
+use std::any::{Any, TypeId};
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use super::delivery::Seam;
@@ -31,6 +34,8 @@ pub struct View<'a> {
     pub hook_contexts: &'a [HookContext],
     /// What stands in the files that were asked for.
     pub findings: &'a Findings,
+    /// What reminders of this roster worked out for this WAIT and share.
+    pub workings: &'a Workings,
     /// The scope, with what it was told.
     pub scope: &'a Scope,
     /// The id under which the reminder stands in the roster.
@@ -136,6 +141,21 @@ pub enum Found {
         /// Why: too large, binary, a device, a secret, outside the root…
         reason: String,
     },
+}
+
+/// What reminders work out for one WAIT and share, each thing made when it is first asked for: a
+/// roster of many rules then looks at the state once.
+#[derive(Debug, Default)]
+pub struct Workings(RefCell<BTreeMap<TypeId, Rc<dyn Any>>>);
+
+impl Workings {
+    /// The thing of this type; its default before anybody asked.
+    pub fn of<T: Default + 'static>(&self) -> Rc<T> {
+        let mut made = self.0.borrow_mut();
+        let thing = made.entry(TypeId::of::<T>()).or_insert_with(|| Rc::new(T::default()));
+        let thing: Rc<dyn Any> = Rc::clone(thing);
+        thing.downcast().unwrap_or_default()
+    }
 }
 
 /// What stands in the files that were asked for.
@@ -266,6 +286,15 @@ pub enum Silence {
         /// When it can next speak, given the numbers.
         next: fn([u64; 3]) -> String,
     },
+    /// It has nothing to say, for a reason that quotes a text. Worded only when somebody asks.
+    Quoting {
+        /// The text.
+        text: Arc<str>,
+        /// Why, given the text.
+        reason: fn(&str) -> String,
+        /// When it can next speak.
+        next: &'static str,
+    },
     /// It has nothing to say.
     Nothing {
         /// Why, with the numbers.
@@ -289,6 +318,7 @@ impl Silence {
         match self {
             Self::Withheld(withheld) => withheld.next(),
             Self::Counting { numbers, next, .. } => next(*numbers),
+            Self::Quoting { next, .. } => (*next).to_owned(),
             Self::Nothing { next, .. } => next.to_string(),
         }
     }
@@ -299,6 +329,7 @@ impl fmt::Display for Silence {
         match self {
             Self::Withheld(withheld) => withheld.fmt(f),
             Self::Counting { numbers, reason, .. } => f.write_str(&reason(*numbers)),
+            Self::Quoting { text, reason, .. } => f.write_str(&reason(text)),
             Self::Nothing { reason, .. } => f.write_str(reason),
         }
     }
@@ -356,6 +387,11 @@ pub trait Reminder: fmt::Debug + Send + Sync {
     /// Where in the message it stands.
     fn lane(&self) -> Lane {
         Lane::Roster
+    }
+
+    /// What a row calls what the client answered for it; its id when absent.
+    fn label(&self) -> Option<&str> {
+        None
     }
 
     /// Whether it is kept before others where a budget or a limit does not let everything pass: the

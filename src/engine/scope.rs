@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::calls::Calls;
 use super::event::{Audience, Definition};
 use super::facts::ScopeFacts;
 use super::ledger::History;
@@ -112,8 +113,8 @@ pub struct Scope {
     pub queue: TurnQueue,
     /// The WAITs that are open or being prepared.
     pub tokens: Tokens,
-    /// Tool calls that are open.
-    pub calls: BTreeSet<String>,
+    /// Its tool calls: the open ones, and those of the open turn that are over.
+    pub calls: Calls,
     /// What is known of it.
     pub facts: ScopeFacts,
     /// Whether the host compacted its history since the last commit: everything is due at once.

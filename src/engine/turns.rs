@@ -1,6 +1,7 @@
 //! Turns and agents: who is talking, and when it ends.
 
 use super::Session;
+use super::calls::Calls;
 use super::event::{SettleOutcome, Switches, TurnOutcome};
 use super::facts::too_many;
 use super::path::ScopePath;
@@ -47,7 +48,7 @@ impl Session {
         }
         scope.queue.end_turn();
         scope.facts.end_turn();
-        scope.calls.clear();
+        scope.calls = Calls::default();
         Ok(())
     }
 

@@ -42,7 +42,7 @@ use crate::engine::{
     Audience, Definition, Lane, Member, Policy, Profile, Proposal, Refusal, Registry, Reminder,
     Silence, Source, Start, Usage, Value, View, member,
 };
-use crate::rules::{AnnouncedDelta, ClientGenerator, StandingText, Tuning};
+use crate::rules::{AnnouncedDelta, ClientGenerator, Rule, StandingText, Tuning};
 
 /// When a kind is in a roster without being asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -154,6 +154,7 @@ static KINDS: &[Kind] = &[
     Kind::for_capped_agents("max-requests-limit", |_| share(max_requests::AtLimit)),
 
     Kind::registered("standing-text", |it| share(StandingText::new(it)?)),
+    Kind::registered("rule", |it| share(Rule::new(it)?)),
     Kind::registered("announced-delta", |it| share(AnnouncedDelta::new(it)?)),
     Kind::registered("client-generator", |it| share(ClientGenerator::new(it)?)),
 ];

@@ -8,22 +8,20 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use super::names;
-use super::settings::{self, Tuning};
+use super::common::Common;
+use super::names::{self, Own};
+use super::settings;
 use super::template::Template;
 use crate::engine::{
     Definition, Lane, Policy, Proposal, Refusal, Reminder, Silence, Speech, Start, Trigger, View,
 };
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Settings {
     pool: String,
     baseline: Option<BTreeSet<String>>,
     added: Option<String>,
     removed: Option<String>,
-    lane: Option<Lane>,
-    label: Option<String>,
 }
 
 /// A pool whose changes are announced.
@@ -33,22 +31,20 @@ pub struct AnnouncedDelta {
     baseline: Option<BTreeSet<String>>,
     added: Template,
     removed: Template,
-    lane: Lane,
-    label: String,
-    policy: Policy,
+    common: Common,
 }
 
 impl AnnouncedDelta {
-    /// Makes it of `{pool, baseline?, added?, removed?, policy?, lane?, label?}`. The policy takes
+    /// Makes it of `{pool, baseline?, added?, removed?}` and what all forms share. The policy takes
     /// no `every`: a standing interval has no meaning for a delta (`configuration.md`).
     pub fn new(definition: &Definition) -> Result<Self, Refusal> {
-        let Settings { pool, baseline, added, removed, lane, label } = settings::read(definition)?;
+        let Settings { pool, baseline, added, removed } = settings::read(definition)?;
         let template = |name: &str, source: Option<String>, default: &str| {
-            Template::new(source.as_deref().unwrap_or(default))
+            Template::of_pool(source.as_deref().unwrap_or(default))
                 .map_err(|mistake| mistake.refusal(&definition.id, name))
         };
-        let policy = Tuning::of(definition)?.over(Policy::new(Trigger::OnChange));
-        if let Trigger::Every(_) = policy.trigger {
+        let common = Common::of(definition, Trigger::OnChange)?;
+        if let Trigger::Every(_) = common.policy.trigger {
             let refusal = Refusal::invalid(
                 "a pool takes no `every`: leave it out, changes are told when they come",
             );
@@ -58,21 +54,23 @@ impl AnnouncedDelta {
             added: template("added", added, "New: {{ names | join(', ') }}.")?,
             removed: template("removed", removed, "Gone: {{ names | join(', ') }}.")?,
             baseline,
-            lane: lane.unwrap_or_default(),
-            label: label.unwrap_or_else(|| definition.id.clone()),
             pool,
-            policy,
+            common,
         })
     }
 }
 
 impl Reminder for AnnouncedDelta {
     fn policy(&self) -> Policy {
-        self.policy
+        self.common.policy
     }
 
     fn lane(&self) -> Lane {
-        self.lane
+        self.common.lane
+    }
+
+    fn priority(&self) -> i64 {
+        self.common.priority
     }
 
     fn starts_from(&self) -> Option<Start<'_>> {
@@ -80,6 +78,9 @@ impl Reminder for AnnouncedDelta {
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {
+        if let Some(silence) = self.common.silence(view) {
+            return silence;
+        }
         let changes =
             match PoolChanges::of(view, &self.pool, Baseline::Declared(self.baseline.as_ref())) {
                 Ok(changes) => changes,
@@ -91,12 +92,14 @@ impl Reminder for AnnouncedDelta {
             if names.is_empty() {
                 continue;
             }
-            match template.render(|| names::context(view, Some(names))) {
+            match template.render(|uses| {
+                names::context(view, uses, Own { names: Some(names), ..Own::default() })
+            }) {
                 Ok(line) => lines.push(line),
                 Err(error) => return Proposal::Fail(error),
             }
         }
-        let speech = Speech::new(self.label.clone(), lines.join("\n"));
+        let speech = Speech::new(self.common.label.clone(), lines.join("\n"));
         Proposal::Speak(vec![changes.told_by(speech, view)])
     }
 }

@@ -1,20 +1,20 @@
 //! Generators that the client computes: asked at a WAIT over `reminder/compute`.
 
-use super::settings::Tuning;
+use super::common::Common;
 use crate::engine::{
-    Definition, Phase, Policy, Proposal, Refusal, Reminder, Span, Trigger, Unit, View,
+    Definition, Lane, Phase, Policy, Proposal, Refusal, Reminder, Span, Trigger, Unit, View,
 };
 
 /// A generator that lives in the client.
 #[derive(Debug)]
 pub struct ClientGenerator {
-    policy: Policy,
+    common: Common,
 }
 
 impl ClientGenerator {
-    /// Makes it of `{client: true, policy?}`.
+    /// Makes it of what all forms share.
     pub fn new(definition: &Definition) -> Result<Self, Refusal> {
-        Ok(Self { policy: Tuning::of(definition)?.over(Policy::new(Trigger::OnChange)) })
+        Ok(Self { common: Common::of(definition, Trigger::OnChange)? })
     }
 }
 
@@ -22,18 +22,33 @@ impl Reminder for ClientGenerator {
     /// What was answered is told: the spacing of `every` decides when it is asked by force, not
     /// whether its answer may be told (`configuration.md`, "First time").
     fn policy(&self) -> Policy {
-        match self.policy.trigger {
-            Trigger::Every(_) => Policy { trigger: Trigger::Always, ..self.policy },
-            _ => self.policy,
+        match self.common.policy.trigger {
+            Trigger::Every(_) => Policy { trigger: Trigger::Always, ..self.common.policy },
+            _ => self.common.policy,
         }
     }
 
     fn stated_policy(&self) -> Policy {
-        self.policy
+        self.common.policy
+    }
+
+    fn lane(&self) -> Lane {
+        self.common.lane
+    }
+
+    fn priority(&self) -> i64 {
+        self.common.priority
+    }
+
+    fn label(&self) -> Option<&str> {
+        Some(&self.common.label)
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {
-        let Trigger::Every(Span { unit, count }) = self.policy.trigger else {
+        if let Some(silence) = self.common.silence(view) {
+            return silence;
+        }
+        let Trigger::Every(Span { unit, count }) = self.common.policy.trigger else {
             return Proposal::Ask { force: false };
         };
         if unit == Unit::Prompts && view.moment.phase == Phase::MidTurn {

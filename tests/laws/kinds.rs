@@ -8,11 +8,11 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use reminderd::engine::{
-    AttachedSkill, Audience, Budget, Charge, Configuration, Definition, Delivery, Entry, Event,
-    Findings, Form, Found, GoalReport, HostReport, Job, Lane, Limit, Line, Material, Mention,
-    MentionKind, Mode, OfferedSkill, Opening, Ordinals, PlanReport, PlanState, PoolName, Profile,
-    Reading, Rearm, Record, Retained, ScopePath, Seam, Session, SettleOutcome, Staged, Switch,
-    Task, TaskStatus, Trigger, TurnOutcome, Usage, WaitRequest, Wanted,
+    AttachedSkill, Audience, Budget, CallInput, Charge, Configuration, Definition, Delivery, Entry,
+    Event, Findings, Form, Found, GoalReport, HostReport, Job, Lane, Limit, Line, Material,
+    Mention, MentionKind, Mode, OfferedSkill, Opening, Ordinals, PlanReport, PlanState, PoolName,
+    Profile, Reading, Rearm, Record, Retained, ScopePath, Seam, Session, SettleOutcome, Staged,
+    Switch, Task, TaskStatus, Trigger, TurnOutcome, Usage, WaitRequest, Wanted,
 };
 use serde_json::json;
 
@@ -456,8 +456,9 @@ impl Stage {
             return false;
         }
         let begins = scope.turn.is_none();
-        for call in scope.calls.clone() {
-            self.apply(number, Event::CallEnded { call });
+        let open: Vec<_> = scope.calls.open().map(str::to_owned).collect();
+        for call in open {
+            self.apply(number, Event::CallEnded { call, name: "Bash".to_owned(), ok: true });
         }
         if begins {
             self.apply(number, Event::TurnBegan { turn: format!("at the end {}", self.now) });
@@ -533,8 +534,12 @@ fn event(text: &Text) -> BoxedStrategy<Event> {
     let course = prop_oneof![
         8 => (0_u32..1_000_000).prop_map(|turn| Event::TurnBegan { turn: format!("turn {turn}") }),
         3 => outcome.prop_map(|outcome| Event::TurnEnded { turn: "open".to_owned(), outcome }),
-        1 => Just(Event::CallBegan { call: "c".to_owned() }),
-        3 => Just(Event::CallEnded { call: "c".to_owned() }),
+        2 => maybe().prop_map(|text| Event::CallBegan {
+            call: "c".to_owned(),
+            input: text.map(|text| CallInput { value: text.as_str().into(), texts: vec![text] }),
+        }),
+        4 => (prop_oneof![2 => Just("Bash".to_owned()).boxed(), 1 => t()], any::<bool>())
+            .prop_map(|(name, ok)| Event::CallEnded { call: "c".to_owned(), name, ok }),
         3 => option::of(1_u64..6).prop_map(|max_requests| Event::AgentSpawned {
             kinds: BTreeMap::new(), max_requests, role: None
         }),
@@ -661,14 +666,30 @@ fn event(text: &Text) -> BoxedStrategy<Event> {
             .prop_map(|(section, content)| Event::SectionSet { section, content }),
         1 => t().prop_map(|date| Event::DateSet { date }),
     ];
-    let forms = (0_u8..3, t(), 0_u8..5).prop_map(|(id, body, form)| {
+    let forms = (0_u8..3, t(), 0_usize..9).prop_map(|(id, body, form)| {
         let (kind, settings) = [
             ("standing-text", json!({"body": body})),
             ("announced-delta", json!({"pool": "p"})),
             ("standing-text", json!({"body": "{{ facts.f }}", "policy": {"onChange": true}})),
             ("client-generator", json!({})),
             ("client-generator", json!({"policy": {"every": {"prompts": 2}}})),
-        ][usize::from(form)]
+            ("rule", json!({"when": "facts.f is defined", "body": "{{ facts.f }} {{ tasks }}"})),
+            (
+                "rule",
+                json!({"globs": ["*.rs", "deep"], "policy": "always", "body": "{{ paths }} {{ written }}"}),
+            ),
+            (
+                "rule",
+                json!({
+                    "tool": {"name": "Bash", "ok": false}, "policy": {"always": true, "rearm": "never"},
+                    "body": "{{ calls | length }} {{ calls[0].input }}",
+                }),
+            ),
+            (
+                "rule",
+                json!({"when": "calls or usage.ratio > 0", "globs": ["*"], "body": "{{ calls }}"}),
+            ),
+        ][form]
         .clone();
         Event::Registered(Definition {
             id: format!("r{id}"),

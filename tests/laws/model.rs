@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use reminderd::engine::{Profile, RefusalKind};
 
 use crate::operation::{
-    Choice, Form, NAMES, Name, Operation, PATHS, Policy, Setting, Span, StageLane, TASKS, Text,
-    TextLane, Trigger, Unit, chosen, names,
+    Choice, Form, NAMES, Name, Operation, PATHS, Policy, Rule, Setting, Span, StageLane, TASKS,
+    TOUCHED, Text, TextLane, Trigger, Unit, chosen, names,
 };
 
 /// What a refusal is about.
@@ -201,6 +201,10 @@ struct Scope {
     acknowledged: Vec<Acknowledged>,
     answered: Vec<(String, String)>,
     calls: Vec<u8>,
+    /// Files that the turn touched, each with when it last did.
+    touched: Vec<(u8, u64)>,
+    /// Tests that the turn ran: when each ended, and whether well.
+    tests: Vec<(u64, bool)>,
     pools: BTreeMap<u8, Pool>,
     facts: BTreeMap<u8, u8>,
     /// How often its work was interrupted.
@@ -319,7 +323,12 @@ impl Model {
         let Ok(scope) = self.scope(scope) else { return vec![] };
         let may = scope.roster.iter().filter(|member| {
             let policy = member.policy();
-            let told_anew = !matches!(member.kind, Kind::Nudge { .. } | Kind::Planning);
+            let looks_back = matches!(
+                member.kind,
+                Kind::Registered(Form::Rule(rule)) if rule.touched || rule.failed
+            );
+            let told_anew =
+                !looks_back && !matches!(member.kind, Kind::Nudge { .. } | Kind::Planning);
             let spaced = match policy.trigger {
                 Trigger::Every(span) => by_requests(Some(span)),
                 _ => false,
@@ -410,6 +419,17 @@ impl Model {
             }
             Operation::EndCall { scope, call } => {
                 self.scope_mut(*scope)?.calls.retain(|open| open != call);
+            }
+            Operation::Call { scope, ok } => {
+                let scope = self.scope_mut(*scope)?;
+                if scope.turn.is_some() {
+                    scope.tests.push((number, *ok));
+                }
+            }
+            Operation::Touch { scope, file } => {
+                let scope = self.scope_mut(*scope)?;
+                scope.touched.retain(|(known, _)| known != file);
+                scope.touched.push((*file, number));
             }
             Operation::Spawn { agent, cap, switch } => self.spawn(*agent, *cap, *switch)?,
             Operation::Settle { agent, succeeded } => {
@@ -619,6 +639,8 @@ impl Model {
         scope.queue.clear();
         scope.acknowledged.clear();
         scope.calls.clear();
+        scope.touched.clear();
+        scope.tests.clear();
         Ok(())
     }
 
@@ -760,7 +782,9 @@ impl Model {
             scope.calls.clear();
             scope.preparing = None;
             // Its turn has ended, and its id may be used again.
+            scope.tests.clear();
             if let Some((turn, _)) = scope.turn.take() {
+                scope.touched.clear();
                 scope.turns_ended += 1;
                 scope.used_turns.retain(|used| *used != turn);
                 scope.interrupted += 1;
@@ -1060,6 +1084,7 @@ impl Model {
                 let body = Body::Exactly(lines.join("\n"));
                 Says::Something { body, key: None, state: "pool".to_owned(), marks, items: vec![] }
             }
+            Kind::Registered(Form::Rule(rule)) => Self::rule(scope, member, rule),
             Kind::Registered(Form::Generator { policy }) => {
                 let Some(Policy { trigger: Trigger::Every(Span { unit, count }), .. }) = policy
                 else {
@@ -1073,6 +1098,54 @@ impl Model {
                 Says::Asks { force: standing.of(unit) >= last + count }
             }
         }
+    }
+
+    /// What was not told of, of what happened in the turn: a telling tells of all that happened from
+    /// the first of what it found to the last.
+    fn rule(scope: &Scope, member: &Member, rule: Rule) -> Says {
+        let never = member.policy().never_rearmed;
+        let turn = scope.standing().turn;
+        let told = |number: u64| {
+            scope.tellings_of(&member.id).iter().any(|telling| {
+                let range = telling.marks.first().and_then(|mark| mark.split_once('-'));
+                let is_in = |(first, last): (&str, &str)| {
+                    let at = |text: &str| text.parse::<u64>().expect("a number");
+                    (at(first)..=at(last)).contains(&number)
+                };
+                telling.at.turn == turn
+                    && (never || scope.records[telling.record].is_none())
+                    && range.is_some_and(is_in)
+            })
+        };
+        let mut files: Vec<_> =
+            scope.touched.iter().filter(|(file, at)| *file < 2 && !told(*at)).collect();
+        files.sort_unstable();
+        let tests: Vec<_> = scope.tests.iter().filter(|(at, ok)| !ok && !told(*at)).collect();
+        if rule.touched && files.is_empty() || rule.failed && tests.is_empty() {
+            return Says::Nothing;
+        }
+        let mut body = "rule".to_owned();
+        if let Some(fact) = rule.fact {
+            match scope.facts.get(&fact) {
+                None => return Says::Fails,
+                Some(0) => return Says::Nothing,
+                Some(value) => body.push_str(&format!(" fact {value}")),
+            }
+        }
+        let mut happened = vec![];
+        if rule.touched {
+            let names: Vec<_> = files.iter().map(|(file, _)| TOUCHED[usize::from(*file)]).collect();
+            body.push_str(&format!(" paths {}", names.join(" ")));
+            happened.extend(files.iter().map(|(_, at)| *at));
+        }
+        if rule.failed {
+            body.push_str(&format!(" calls {}", tests.len()));
+            happened.extend(tests.iter().map(|(at, _)| *at));
+        }
+        let range = happened.iter().min().zip(happened.iter().max());
+        let marks = range.map(|(first, last)| format!("{first}-{last}")).into_iter().collect();
+        let state = body.clone();
+        Says::Something { body: Body::Exactly(body), key: None, state, marks, items: vec![] }
     }
 
     /// Puts the message together and opens its token.
@@ -1379,7 +1452,7 @@ impl Member {
             Kind::Registered(Form::Text { policy, .. }) => {
                 policy.unwrap_or(Policy::plain(Trigger::Once))
             }
-            Kind::Registered(Form::Generator { policy }) => {
+            Kind::Registered(Form::Generator { policy } | Form::Rule(Rule { policy, .. })) => {
                 policy.unwrap_or(Policy::plain(Trigger::OnChange))
             }
             Kind::Registered(Form::Pool { cooldown, per_session, .. }) => {
@@ -1485,6 +1558,7 @@ fn spoken(member: &Member, place: usize, body: Body, state: &str) -> Entry {
         }
         Kind::Registered(Form::Pool { .. }) => ("announced-delta", 2),
         Kind::Registered(Form::Generator { .. }) => ("client-generator", 2),
+        Kind::Registered(Form::Rule(_)) => ("rule", 2),
     };
     Entry {
         entry_type: member.id.clone(),

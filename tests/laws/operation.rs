@@ -132,7 +132,44 @@ pub enum Form {
     Text { body: Text, policy: Option<Policy>, lane: TextLane },
     Pool { pool: u8, baseline: Option<u8>, cooldown: Option<Span>, per_session: Option<u64> },
     Generator { policy: Option<Policy> },
+    Rule(Rule),
 }
+
+/// A rule: it speaks when all that is given holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// This fact is above 0; it cannot be worked out while the fact is not known.
+    pub fact: Option<u8>,
+    /// A file below `src` was touched.
+    pub touched: bool,
+    /// A test failed.
+    pub failed: bool,
+    pub policy: Option<Policy>,
+}
+
+impl Rule {
+    fn settings(self) -> Value {
+        let mut body = vec!["rule".to_owned()];
+        let mut settings = json!({});
+        if let Some(fact) = self.fact {
+            settings["when"] = json!(format!("facts.f{fact} > 0"));
+            body.push(format!("fact {{{{ facts.f{fact} }}}}"));
+        }
+        if self.touched {
+            settings["globs"] = json!(["src/**"]);
+            body.push("paths {{ paths | join(' ') }}".to_owned());
+        }
+        if self.failed {
+            settings["tool"] = json!({"name": "Test", "ok": false});
+            body.push("calls {{ calls | length }}".to_owned());
+        }
+        settings["body"] = json!(body.join(" "));
+        settings
+    }
+}
+
+/// Files that are touched; the last is not below `src`.
+pub const TOUCHED: [&str; 3] = ["src/a", "src/b", "c"];
 
 impl Form {
     /// What the engine is given.
@@ -162,9 +199,11 @@ impl Form {
                 ("announced-delta", settings)
             }
             Self::Generator { .. } => ("client-generator", json!({"client": true})),
+            Self::Rule(rule) => ("rule", rule.settings()),
         };
-        if let Self::Text { policy: Some(policy), .. } | Self::Generator { policy: Some(policy) } =
-            self
+        if let Self::Text { policy: Some(policy), .. }
+        | Self::Generator { policy: Some(policy) }
+        | Self::Rule(Rule { policy: Some(policy), .. }) = self
         {
             settings["policy"] = policy.json();
         }
@@ -274,6 +313,15 @@ pub enum Operation {
     EndCall {
         scope: u8,
         call: u8,
+    },
+    /// A tool call without its beginning.
+    Call {
+        scope: u8,
+        ok: bool,
+    },
+    Touch {
+        scope: u8,
+        file: u8,
     },
     Spawn {
         agent: u8,
@@ -452,6 +500,8 @@ impl Operation {
             | Self::EndTurn { scope, .. }
             | Self::BeginCall { scope, .. }
             | Self::EndCall { scope, .. }
+            | Self::Call { scope, .. }
+            | Self::Touch { scope, .. }
             | Self::Observe { scope, .. }
             | Self::Stage { scope, .. }
             | Self::Withdraw { scope, .. }
@@ -590,6 +640,11 @@ fn form() -> BoxedStrategy<Form> {
                 per_session
             }),
         2 => option::weighted(0.7, policy()).prop_map(|policy| Form::Generator { policy }),
+        3 => (option::weighted(0.4, 0_u8..2), any::<bool>(), any::<bool>(), option::weighted(0.7, policy()))
+            .prop_map(|(fact, touched, failed, policy)| {
+                let touched = touched || (fact.is_none() && !failed);
+                Form::Rule(Rule { fact, touched, failed, policy })
+            }),
     ]
     .boxed()
 }
@@ -700,6 +755,8 @@ fn operation() -> BoxedStrategy<Operation> {
         1 => (scope(), 0_u8..8).prop_map(|(scope, tasks)| Op::TasksReplace { scope, tasks }),
         4 => (scope(), 0_u8..2, option::weighted(0.9, 0_u8..16), prop::bool::weighted(0.15))
             .prop_map(|(scope, pool, names, baseline)| Op::Pool { scope, pool, names, baseline }),
+        4 => (scope(), any::<bool>()).prop_map(|(scope, ok)| Op::Call { scope, ok }),
+        4 => (scope(), 0_u8..3).prop_map(|(scope, file)| Op::Touch { scope, file }),
         3 => (scope(), 0_u8..2, option::weighted(0.85, 0_u8..3))
             .prop_map(|(scope, fact, value)| Op::Fact { scope, fact, value }),
     ]

@@ -148,6 +148,7 @@ fn asks_history_alone(form: &Form) -> bool {
         }
         Form::Pool { cooldown, per_session, .. } => cooldown.is_none() && per_session.is_none(),
         Form::Generator { policy } => policy.as_ref().is_none_or(plain),
+        Form::Rule(rule) => rule.policy.as_ref().is_none_or(plain) && !rule.touched && !rule.failed,
     }
 }
 

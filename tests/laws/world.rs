@@ -12,7 +12,8 @@ use reminderd::reminders::Catalogue;
 
 use crate::model::{Body, Entry, Model, Receipt, Waiting};
 use crate::operation::{
-    Answers, Choice, Operation, PATHS, Script, Setting, StageLane, TASKS, chosen_ids, names, path,
+    Answers, Choice, Operation, PATHS, Script, Setting, StageLane, TASKS, TOUCHED, chosen_ids,
+    names, path,
 };
 
 /// What went wrong.
@@ -97,7 +98,11 @@ impl World {
             bodies: 0,
             now: 1,
         };
+        // Kinds that look at touched files have laws of their own.
+        let off = ["edited-files", "verification-suggestion", "compacted-files"];
         let opening = Opening {
+            root: Some("/w".to_owned()),
+            kinds: off.map(|kind| (kind.to_owned(), Switch::Off)).into(),
             profile: Some(profile),
             host: HostReport { late_receipts: Some(late_receipts), ..HostReport::default() },
             ..Opening::default()
@@ -255,8 +260,20 @@ impl World {
             Operation::EndTurn { .. } => {
                 Event::TurnEnded { turn: turn.to_owned(), outcome: TurnOutcome::Completed }
             }
-            Operation::BeginCall { call, .. } => Event::CallBegan { call: call.to_string() },
-            Operation::EndCall { call, .. } => Event::CallEnded { call: call.to_string() },
+            Operation::BeginCall { call, .. } => {
+                Event::CallBegan { call: call.to_string(), input: None }
+            }
+            Operation::EndCall { call, .. } => {
+                Event::CallEnded { call: call.to_string(), name: "Bash".to_owned(), ok: true }
+            }
+            Operation::Call { ok, .. } => {
+                Event::CallEnded { call: "none".to_owned(), name: "Test".to_owned(), ok: *ok }
+            }
+            Operation::Touch { file, .. } => Event::Touched {
+                path: format!("/w/{}", TOUCHED[usize::from(*file)]),
+                wrote: true,
+                whole: false,
+            },
             Operation::Spawn { cap, switch, .. } => Event::AgentSpawned {
                 kinds: switch
                     .iter()

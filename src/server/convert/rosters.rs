@@ -8,7 +8,6 @@ use crate::engine::{
 use crate::files::{self, secrecy};
 use crate::reminders;
 use crate::rules::form;
-use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::record as wire_record;
 use reminderd_protocol::roster::{
     KindSwitches, ReminderForm, RosterConfigureParams, RosterRegisterParams, RosterRemoveParams,
@@ -153,15 +152,6 @@ pub(super) fn switches(kinds: KindSwitches) -> Switches {
 
 /// A reminder of the user's own, as data.
 fn definition(mut form: ReminderForm, skipped: &mut Vec<&'static str>) -> Result<Definition> {
-    if form.when.is_some() || form.tool.is_some() || !form.globs.is_empty() {
-        return Err(ErrorObject::new(
-            ErrorKind::NotYet,
-            format!(
-                "{}: this build has no conditions yet: leave out when, globs and tool",
-                form.id
-            ),
-        ));
-    }
     if form.lane.take_if(|lane| lane.is_unknown()).is_some() {
         skipped.push("reminder.lane");
     }

@@ -16,7 +16,7 @@ use super::{Call, answer, convert};
 use crate::diagnostics::{
     self, Bookkeeper, Outcome as Settled, Owner, Place, Reading, TEXT_BYTES_MAX,
 };
-use crate::engine::Refusal;
+use crate::engine::{Event, Refusal};
 use crate::files::secrecy::Secrecy;
 use crate::files::{self, Looked, identity};
 use crate::server::checks::owner;
@@ -79,7 +79,9 @@ pub fn end(call: &Call<'_>) -> Outcome {
     let readings = call.params().and_then(|params: EditEndParams| {
         let edit = |edited: &VersionedUri| (identity::path_of(&edited.uri), edited.version);
         let edits: Vec<_> = params.uris.iter().filter(|_| params.ok).map(edit).collect();
-        for_owner(call, &params.scope, |it, owner| it.end(owner, &edits))
+        let ended = for_owner(call, &params.scope, |it, owner| it.end(owner, &edits))?;
+        touch(call, &params.scope, edits)?;
+        Ok(ended)
     });
     match settled_now(readings) {
         Ok((readings, look)) => {
@@ -89,6 +91,23 @@ pub fn end(call: &Call<'_>) -> Outcome {
         }
         Err(outcome) => outcome,
     }
+}
+
+/// Notes that files were edited: an edit touches a path as a write does.
+fn touch(
+    call: &Call<'_>,
+    scope: &Scope,
+    edits: Vec<(String, Option<i64>)>,
+) -> Result<(), ErrorObject> {
+    let path = convert::path(scope)?;
+    let slot = call.daemon.slot(&scope.session, call.at)?;
+    let mut session = slot.live()?;
+    for (file, _) in edits {
+        let event = Event::Touched { path: file, wrote: true, whole: false };
+        session.apply(call.at, &path, event).map_err(|refusal| convert::error(&refusal))?;
+    }
+    call.keep(&mut session);
+    Ok(())
 }
 
 impl Look {
