@@ -152,7 +152,7 @@ fn show_says_where_each_value_comes_from() {
         .with(
             USERS,
             "[kinds]\ntask-nudge = { after = 3 }\ntoken-usage = false\n\n[store]\nkeepDays = 7\n\
-             [[reminders]]\nid = \"mine\"\nlane = \"events\"\nbody = \"b\"\n",
+             [[reminders]]\nid = \"mine\"\nwhen = \"openTasks > 0\"\nbody = \"b\"\n",
         )
         .with(
             WORKSPACES,

@@ -76,7 +76,7 @@ fn every_key_changes_what_is_told() {
         })
         .collect();
     let output = Command::new(env!("CARGO_BIN_EXE_reminderd"))
-        .arg("run")
+        .args(["run", "--timeout", "10m"])
         .args(&scripts)
         .stdin(Stdio::null())
         .output()

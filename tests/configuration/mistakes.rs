@@ -75,6 +75,20 @@ const FILES: &[(&str, &str)] = &[
     ),
     ("a template with escapes", "[[reminders]]\nid = \"a\"\nbody = \"First.\\n{{ y }\"\n"),
     ("a template of a pool", "[[reminders]]\nid = \"a\"\npool = \"p\"\nadded = \"{{ names\"\n"),
+    ("an expression", "[[reminders]]\nid = \"a\"\nbody = \"b\"\nwhen = \"openTasks >\"\n"),
+    (
+        "an expression of many lines",
+        "[[reminders]]\nid = \"a\"\nbody = \"b\"\nwhen = \"\"\"\nplan.active\n  and ) \"\"\"\n",
+    ),
+    ("a glob of a rule", "[[reminders]]\nid = \"a\"\nbody = \"b\"\nglobs = [\"*.rs\", \"a{b\"]\n"),
+    (
+        "a pattern of a rule",
+        "[[reminders]]\nid = \"a\"\nbody = \"b\"\ntool = { name = \"Bash\", input = \"cargo (\" }\n",
+    ),
+    (
+        "a word that a pattern has not",
+        "[[reminders]]\nid = \"a\"\nbody = \"b\"\ntool = { nmae = \"Bash\" }\n",
+    ),
     ("reminders that are no list", "[reminders]\nid = \"a\"\nbody = \"b\"\n"),
     ("a reminder that is no table", "reminders = [\"a\"]\n"),
     ("a table that is none", "budget = 4000\n"),
