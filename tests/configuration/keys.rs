@@ -28,7 +28,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Keys that every kind takes.
-const COMMON: [&str; 3] = ["policy", "maxPerTurn", "maxPerSession"];
+const COMMON: [&str; 4] = ["policy", "maxPerTurn", "maxPerSession", "priority"];
 
 fn scenarios() -> BTreeSet<String> {
     let folder = fs::read_dir(crate::root().join("tests/configuration/keys"));
