@@ -7,7 +7,6 @@ pub mod run;
 pub mod serve;
 pub mod stdio;
 
-mod daemon_wide;
 mod keeping;
 mod log;
 

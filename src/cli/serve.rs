@@ -10,13 +10,12 @@ use clap::Args;
 use semver::Version;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::daemon_wide::users_settings;
 use super::keeping::{self, KeepingArguments};
 use super::log;
 use crate::configuration::users_file;
 use crate::server::endpoint::{Claim, Endpoint};
 use crate::server::shared::{Terms, serve_shared};
-use crate::server::{ConfigurationFiles, Daemon, Surroundings, log_panics_without_payload};
+use crate::server::{ConfigurationFiles, Daemon, Limits, Surroundings, log_panics_without_payload};
 
 /// How long a daemon that ends, or hands over, is waited for.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(10);
@@ -96,9 +95,11 @@ fn served(arguments: &ServeArguments) -> io::Result<()> {
         let message = format!("another daemon serves {} already", endpoint.socket().display());
         return if *detached { Ok(()) } else { Err(io::Error::other(message)) };
     };
-    let (limits, store) = users_settings();
-    let daemon = Daemon::new(Surroundings::System, sharing.keeping.store(&store)).within(limits);
-    let daemon = Arc::new(daemon.reading(ConfigurationFiles::new(users_file())));
+    let (limits, keeping) = keeping::users_entries();
+    let limits = Limits::of(&limits);
+    let daemon = Daemon::new(Surroundings::System, sharing.keeping.store(&keeping));
+    let configuration = ConfigurationFiles::new(users_file());
+    let daemon = Arc::new(daemon.reading(configuration).limited(limits));
     let claim = runtime.block_on(async {
         let listener = claim.listen(sharing.tcp)?;
         println!("listening on {}", listener.place(&endpoint).display());

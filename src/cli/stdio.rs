@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use clap::Args;
 
-use super::daemon_wide::users_settings;
 use super::keeping::{self, KeepingArguments};
 use super::log;
 use crate::configuration::users_file;
-use crate::server::{ConfigurationFiles, Daemon, Served, Surroundings, serve_stdio};
+use crate::server::{ConfigurationFiles, Daemon, Limits, Served, Surroundings, serve_stdio};
 
 /// How the private daemon serves.
 #[derive(Debug, Args)]
@@ -37,13 +36,14 @@ pub fn serve(arguments: &StdioArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let ((limits, store), configuration) = if arguments.no_config {
-        Default::default()
+    let (configuration, (limits, keeping)) = if arguments.no_config {
+        (ConfigurationFiles::default(), Default::default())
     } else {
-        (users_settings(), ConfigurationFiles::new(users_file()))
+        (ConfigurationFiles::new(users_file()), keeping::users_entries())
     };
-    let daemon = Daemon::new(surroundings, arguments.keeping.store(&store)).within(limits);
-    let daemon = Arc::new(daemon.reading(configuration));
+    let limits = Limits::of(&limits);
+    let daemon = Daemon::new(surroundings, arguments.keeping.store(&keeping));
+    let daemon = Arc::new(daemon.reading(configuration).limited(limits));
     let application = Arc::new(Served(Arc::clone(&daemon)));
     let end = runtime.block_on(serve_stdio(application, limits));
     daemon.end(keeping::END_PATIENCE);

@@ -31,14 +31,13 @@ use crate::store::{Lease, Loaded, Store, Ticket, When};
 #[derive(Debug)]
 pub struct Daemon {
     surroundings: Surroundings,
-    /// What its connections may take up.
-    limits: Limits,
     store: Arc<dyn Store>,
     sessions: DashMap<String, Arc<Slot>>,
     /// The same sessions by the tag at the end of their tokens.
     by_tag: DashMap<u64, Arc<Slot>>,
     checks: Checks,
     configuration: ConfigurationFiles,
+    limits: Limits,
     /// The clients, by the numbers of their connections.
     peers: DashMap<u64, Peer>,
     files: Arc<Files>,
@@ -99,12 +98,12 @@ impl Daemon {
     pub fn new(surroundings: Surroundings, store: Arc<dyn Store>) -> Self {
         Self {
             surroundings,
-            limits: Limits::default(),
             store,
             sessions: DashMap::new(),
             by_tag: DashMap::new(),
             checks: Checks::default(),
             configuration: ConfigurationFiles::default(),
+            limits: Limits::default(),
             peers: DashMap::new(),
             files: Files::new(files::Options::default()),
             editors: Editors::default(),
@@ -113,18 +112,23 @@ impl Daemon {
         }
     }
 
-    /// The same daemon, which says that these limits hold on its connections.
-    #[must_use]
-    pub fn within(mut self, limits: Limits) -> Self {
-        self.limits = limits;
-        self
-    }
-
     /// The same daemon, reading these configuration files.
     #[must_use]
     pub fn reading(mut self, configuration: ConfigurationFiles) -> Self {
         self.configuration = configuration;
         self
+    }
+
+    /// The same daemon, whose connections have these limits.
+    #[must_use]
+    pub fn limited(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What its connections may do.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// The configuration files.
@@ -475,7 +479,7 @@ impl Application for Served {
         connection: &Arc<Connection>,
         request: InitializeRequest,
     ) -> Result<serde_json::Value, ErrorObject> {
-        let answer = handlers::initialize(&request, self.0.limits)?;
+        let answer = handlers::initialize(&request, self.0.limits())?;
         self.0.peers.insert(connection.id(), connection.peer().clone());
         if request.options["fileChanged"] == true {
             let listener = handlers::tell_changes(&self.0, connection);

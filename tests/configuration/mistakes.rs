@@ -135,17 +135,18 @@ fn mistakes_are_told_as_they_were() {
     section("a deep file", document(&format!("a = {}{}", "[".repeat(300), "]".repeat(300))));
     section(
         "a long line",
-        document(&format!(
-            "{}zzzzzzzz = 1",
-            "[kinds]\n#".repeat(1) + &"x".repeat(300) + "\n" + &" ".repeat(300)
-        )),
+        document(&format!("[kinds]\n#{}\n{}zzzzzzzz = 1", "x".repeat(300), " ".repeat(300))),
     );
-    let reminders: String =
-        (0..1001).map(|id| format!("[[reminders]]\nid = \"{id}\"\nbody = \"b\"\n")).collect();
+    let mut reminders = String::new();
+    for id in 0..1001 {
+        let _ = writeln!(reminders, "[[reminders]]\nid = \"{id}\"\nbody = \"b\"");
+    }
     section("too many reminders", document(&reminders));
-    let many = |it: usize| format!("k{it} = 3\n");
-    let many: String = (0..103).map(many).collect();
-    let last = document(&format!("[kinds]\n{many}")).mistakes.pop().expect("a last one");
+    let mut many = "[kinds]\n".to_owned();
+    for id in 0..103 {
+        let _ = writeln!(many, "k{id} = 3");
+    }
+    let last = document(&many).mistakes.pop().expect("a last one");
     let _ = writeln!(text, "=== too many mistakes\n{}\n", last.headline(&user()));
     let mut section = |name: &str, document: Document| {
         let _ = writeln!(text, "=== {name}\n{}\n", told(document));

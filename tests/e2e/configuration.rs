@@ -486,3 +486,17 @@ fn a_daemon_may_be_told_to_read_none() {
     begin(&mut daemon, &place, true);
     assert_eq!(told(&mut daemon), ["given"]);
 }
+
+#[test]
+fn the_users_file_sets_the_longest_message() {
+    let place = Place::new();
+    write(&place.users(), "[limits]\nmessageBytes = 65536\n");
+    let config = text(&place.path("config"));
+    let mut daemon = Start::new(Framing::Lines).env("XDG_CONFIG_HOME", &config).spawn();
+    let said = daemon.initialize();
+    let limits = &said["capabilities"]["experimental"]["reminderd"]["limits"];
+    assert_eq!(limits["messageBytes"], 65536);
+    let padding = "x".repeat(65536);
+    daemon.notify("session/open", json!({"session": "s", "padding": padding}));
+    assert_eq!(daemon.expect_refusal(), -33009);
+}
