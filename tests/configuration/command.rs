@@ -1,11 +1,13 @@
 //! `reminderd config`, as the shell sees it.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::thread;
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
 /// A home with a configuration, and a workspace beside it.
@@ -150,7 +152,7 @@ fn show_says_where_each_value_comes_from() {
         .with(
             USERS,
             "[kinds]\ntask-nudge = { after = 3 }\ntoken-usage = false\n\n[store]\nkeepDays = 7\n\
-             [[reminders]]\nid = \"mine\"\nlane = \"events\"\nbody = \"b\"\n",
+             [[reminders]]\nid = \"mine\"\nwhen = \"openTasks > 0\"\nbody = \"b\"\n",
         )
         .with(
             WORKSPACES,
@@ -203,4 +205,43 @@ fn show_says_what_it_could_not_read() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("reminderd.toml:2:"));
     fs::create_dir(place.path(WORKSPACES)).expect("a directory");
     assert_eq!(place.config(&["show"]).status.code(), Some(2));
+}
+
+/// What is for the whole daemon holds from its start: a longer message is refused, and `initialize`
+/// says so.
+#[test]
+fn the_daemons_limits_are_those_of_the_users_file() {
+    let place = Place::new().with(USERS, "[limits]\nmessageBytes = 70_000\n");
+    let initialize = json!({
+        "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}},
+    });
+    let long = json!({"jsonrpc": "2.0", "method": "initialized", "params": "x".repeat(70_000)});
+    let run = |arguments: &[&str]| {
+        let mut daemon = Command::new(env!("CARGO_BIN_EXE_reminderd"))
+            .args(arguments)
+            .current_dir(place.path("w"))
+            .env("XDG_CONFIG_HOME", place.path("home"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("reminderd starts");
+        let mut stdin = daemon.stdin.take().expect("stdin");
+        let said = format!("{initialize}\n{long}\n");
+        let input = thread::spawn(move || drop(stdin.write_all(said.as_bytes())));
+        let output = daemon.wait_with_output().expect("it ends");
+        input.join().expect("all is written");
+        let lines = stdout(&output);
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect::<Vec<Json>>()
+    };
+    let limit = |answer: &Json| {
+        answer["result"]["capabilities"]["experimental"]["reminderd"]["limits"]["messageBytes"]
+            .clone()
+    };
+    let answers = run(&["--ephemeral"]);
+    assert_eq!(limit(&answers[0]), 70_000, "{answers:?}");
+    assert_eq!(answers[1]["error"]["code"], -33009, "{answers:?}");
+    assert_eq!(answers[1]["error"]["data"]["messageBytes"], 70_000, "{answers:?}");
+    let answers = run(&["--ephemeral", "--no-config"]);
+    assert_eq!((limit(&answers[0]), answers.len()), (json!(64 << 20), 1), "{answers:?}");
 }

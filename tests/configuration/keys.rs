@@ -28,7 +28,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// Keys that every kind takes.
-const COMMON: [&str; 3] = ["policy", "maxPerTurn", "maxPerSession"];
+const COMMON: [&str; 4] = ["policy", "maxPerTurn", "maxPerSession", "priority"];
 
 fn scenarios() -> BTreeSet<String> {
     let folder = fs::read_dir(crate::root().join("tests/configuration/keys"));
@@ -76,7 +76,7 @@ fn every_key_changes_what_is_told() {
         })
         .collect();
     let output = Command::new(env!("CARGO_BIN_EXE_reminderd"))
-        .arg("run")
+        .args(["run", "--timeout", "10m"])
         .args(&scripts)
         .stdin(Stdio::null())
         .output()

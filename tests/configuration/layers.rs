@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reminderd::configuration::{Document, Layer, Layers, Origin};
-use reminderd::engine::{Switch, Value};
+use reminderd::engine::{Configuration, Switch, Value};
 use serde_json::json;
 
 fn document(layer: Layer, text: &str) -> Option<Arc<Document>> {
@@ -144,5 +144,5 @@ fn a_broken_document_has_no_part_in_it() {
     let broken = Document::read("[kinds]\nsections = false\n[", Origin::new(Layer::User, "u"));
     assert!(broken.broken && !broken.mistakes.is_empty());
     let layers = Layers { user: Some(Arc::new(broken)), ..Layers::default() };
-    assert_eq!(layers.effective(true).configuration, Default::default());
+    assert_eq!(layers.effective(true).configuration, Configuration::default());
 }

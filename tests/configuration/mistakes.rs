@@ -75,6 +75,20 @@ const FILES: &[(&str, &str)] = &[
     ),
     ("a template with escapes", "[[reminders]]\nid = \"a\"\nbody = \"First.\\n{{ y }\"\n"),
     ("a template of a pool", "[[reminders]]\nid = \"a\"\npool = \"p\"\nadded = \"{{ names\"\n"),
+    ("an expression", "[[reminders]]\nid = \"a\"\nbody = \"b\"\nwhen = \"openTasks >\"\n"),
+    (
+        "an expression of many lines",
+        "[[reminders]]\nid = \"a\"\nbody = \"b\"\nwhen = \"\"\"\nplan.active\n  and ) \"\"\"\n",
+    ),
+    ("a glob of a rule", "[[reminders]]\nid = \"a\"\nbody = \"b\"\nglobs = [\"*.rs\", \"a{b\"]\n"),
+    (
+        "a pattern of a rule",
+        "[[reminders]]\nid = \"a\"\nbody = \"b\"\ntool = { name = \"Bash\", input = \"cargo (\" }\n",
+    ),
+    (
+        "a word that a pattern has not",
+        "[[reminders]]\nid = \"a\"\nbody = \"b\"\ntool = { nmae = \"Bash\" }\n",
+    ),
     ("reminders that are no list", "[reminders]\nid = \"a\"\nbody = \"b\"\n"),
     ("a reminder that is no table", "reminders = [\"a\"]\n"),
     ("a table that is none", "budget = 4000\n"),
@@ -121,17 +135,18 @@ fn mistakes_are_told_as_they_were() {
     section("a deep file", document(&format!("a = {}{}", "[".repeat(300), "]".repeat(300))));
     section(
         "a long line",
-        document(&format!(
-            "{}zzzzzzzz = 1",
-            "[kinds]\n#".repeat(1) + &"x".repeat(300) + "\n" + &" ".repeat(300)
-        )),
+        document(&format!("[kinds]\n#{}\n{}zzzzzzzz = 1", "x".repeat(300), " ".repeat(300))),
     );
-    let reminders: String =
-        (0..1001).map(|id| format!("[[reminders]]\nid = \"{id}\"\nbody = \"b\"\n")).collect();
+    let mut reminders = String::new();
+    for id in 0..1001 {
+        let _ = writeln!(reminders, "[[reminders]]\nid = \"{id}\"\nbody = \"b\"");
+    }
     section("too many reminders", document(&reminders));
-    let many = |it: usize| format!("k{it} = 3\n");
-    let many: String = (0..103).map(many).collect();
-    let last = document(&format!("[kinds]\n{many}")).mistakes.pop().expect("a last one");
+    let mut many = "[kinds]\n".to_owned();
+    for id in 0..103 {
+        let _ = writeln!(many, "k{id} = 3");
+    }
+    let last = document(&many).mistakes.pop().expect("a last one");
     let _ = writeln!(text, "=== too many mistakes\n{}\n", last.headline(&user()));
     let mut section = |name: &str, document: Document| {
         let _ = writeln!(text, "=== {name}\n{}\n", told(document));

@@ -1,9 +1,11 @@
 //! Whatever the bytes are, they are read: nothing panics or hangs, and every mistake is somewhere.
 
+use std::fmt::Write as _;
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use reminderd::configuration::{Document, Layer, Layers, Origin};
 use serde_json::{Value as Json, json};
-use std::sync::Arc;
 
 /// A file that uses every form.
 const GOOD: &str = include_str!("good.toml");
@@ -102,15 +104,20 @@ proptest! {
 /// What nests deeply, or repeats without end, takes neither the stack nor the day.
 #[test]
 fn large_and_deep_files_are_read() {
+    let (mut lines, mut members) = (String::new(), String::new());
+    for id in 0..70_000 {
+        let _ = writeln!(lines, "k{id}=3");
+        let _ = write!(members, "k{id}=3,");
+    }
     for text in [
         "[".repeat(500_000),
         format!("a = {}", "[".repeat(500_000)),
         format!("a = {}", "{a=".repeat(200_000)),
         format!("[{}a]", "a.".repeat(250_000)),
         format!("{}a = 1", "a.".repeat(250_000)),
-        "[kinds]\n".to_owned() + &(0..80_000).map(|it| format!("k{it}=3\n")).collect::<String>(),
-        (0..60_000).map(|_| "[[reminders]]\n").collect(),
-        format!("kinds = {{ {} }}", (0..70_000).map(|it| format!("k{it}=3,")).collect::<String>()),
+        format!("[kinds]\n{lines}"),
+        "[[reminders]]\n".repeat(60_000),
+        format!("kinds = {{ {members} }}"),
         format!("[[reminders]]\nid='a'\nbody='{}'", "{{".repeat(400_000)),
         "=\n".repeat(400_000),
     ] {
