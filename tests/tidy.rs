@@ -77,14 +77,26 @@ const BANS: &[Ban] = &[
     Ban {
         under: "rules",
         except: &[],
-        words: &["crate::reminders", "crate::files", "crate::server", "crate::cli"],
+        words: &[
+            "crate::reminders",
+            "crate::files",
+            "crate::configuration",
+            "crate::server",
+            "crate::cli",
+        ],
         law: "src/rules names the engine only",
         remedy: "move what both need into src/rules or the engine",
     },
     Ban {
         under: "files",
         except: &[],
-        words: &["crate::reminders", "crate::rules", "crate::server", "crate::cli"],
+        words: &[
+            "crate::reminders",
+            "crate::rules",
+            "crate::configuration",
+            "crate::server",
+            "crate::cli",
+        ],
         law: "src/files names the engine only",
         remedy: "move what both need into src/files or the engine",
     },
@@ -94,6 +106,7 @@ const BANS: &[Ban] = &[
         words: &[
             "crate::reminders",
             "crate::rules",
+            "crate::configuration",
             "crate::files",
             "crate::server",
             "crate::cli",
@@ -122,6 +135,7 @@ const BANS: &[Ban] = &[
         words: &[
             "crate::reminders",
             "crate::rules",
+            "crate::configuration",
             "crate::files",
             "crate::diagnostics",
             "crate::server",
@@ -140,9 +154,23 @@ const BANS: &[Ban] = &[
     Ban {
         under: "reminders",
         except: &[],
-        words: &["crate::server", "crate::cli", "tokio", "std::fs", "std::time"],
+        words: &[
+            "crate::configuration",
+            "crate::server",
+            "crate::cli",
+            "tokio",
+            "std::fs",
+            "std::time",
+        ],
         law: "src/reminders names the engine, src/rules and src/files only",
         remedy: "let the server find it out, and the engine hand it over in the `View`",
+    },
+    Ban {
+        under: "configuration",
+        except: &[],
+        words: &["crate::diagnostics", "crate::store", "crate::server", "crate::cli", "tokio"],
+        law: "src/configuration names the engine, src/reminders, src/rules and src/files only",
+        remedy: "let the server or the command line hand it over",
     },
     Ban {
         under: "server",
@@ -300,6 +328,8 @@ fn breaches_are_seen() {
         ("engine/mod.rs", "pub use elsewhere::Else;", "imports"),
         ("rules/policy.rs", "use crate::reminders::Catalogue;", "the engine only"),
         ("reminders/mod.rs", "use crate::server::Peer;", "src/files only"),
+        ("configuration/mod.rs", "use crate::server::Peer;", "src/files only"),
+        ("rules/form.rs", "use crate::configuration::Document;", "the engine only"),
         ("rules/policy.rs", "use crate::files::identity;", "the engine only"),
         ("files/read.rs", "use crate::rules::Tuning;", "the engine only"),
         ("diagnostics/mod.rs", "use crate::files::identity;", "the engine only"),

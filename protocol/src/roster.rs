@@ -1,6 +1,7 @@
 //! The roster: which reminders a scope has, and the forms of a user's own.
 
 use crate::scope::Scope;
+use crate::state::Spent;
 use crate::wire::{NullOr, null_default, open_enum, scoped};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error;
@@ -100,6 +101,9 @@ pub struct ExplainRow {
     pub reason: String,
     /// What it would cost in tokens, estimated; 0 when it is silent.
     pub tokens: u64,
+    /// What it has cost so far; absent when it was never told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spent: Option<Spent>,
     /// When it can next speak, for people; `null` when nobody can say.
     #[schemars(with = "NullOr<String>")]
     pub next: Option<String>,

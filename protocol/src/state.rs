@@ -53,6 +53,12 @@ pub struct SessionState {
     pub diagnostics: Vec<EditedFileState>,
     /// The files that the session watches.
     pub files: WatchedFilesState,
+    /// What telling each kind has cost the scope so far, by kind.
+    #[serde(default)]
+    pub spent: BTreeMap<String, Spent>,
+    /// What telling may cost the scope.
+    #[serde(default)]
+    pub budget: BudgetState,
     /// The session's agents, each an object with at least its path as `agent`.
     pub agents: Vec<Value>,
     /// How many values were skipped because this build does not know them, by where they stood
@@ -60,6 +66,31 @@ pub struct SessionState {
     pub skipped: BTreeMap<String, u64>,
     /// What else a person should know, a sentence each.
     pub notes: Vec<String>,
+}
+
+/// What telling something has cost so far, whether history still holds it or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Spent {
+    /// Entries that were told.
+    pub entries: u64,
+    /// What their bodies cost in tokens, estimated.
+    pub tokens: u64,
+}
+
+/// What telling may cost a scope, in estimated tokens; a budget that is absent is no limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetState {
+    /// For all entries of one WAIT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_wait: Option<u64>,
+    /// For all entries that the scope is ever told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_session: Option<u64>,
+    /// What is left of `perSession`; at 0 nothing is told any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<u64>,
 }
 
 /// The files that a session watches.

@@ -1,6 +1,7 @@
 //! The command line: one file a command.
 
 pub mod check;
+pub mod config;
 pub mod connect;
 pub mod run;
 pub mod serve;
@@ -36,6 +37,7 @@ enum Command {
     Serve(serve::ServeArguments),
     Run(run::RunArguments),
     Check(check::CheckArguments),
+    Config(config::ConfigArguments),
 }
 
 /// Parses the arguments and runs the command.
@@ -47,5 +49,6 @@ pub fn main() -> ExitCode {
         Some(Command::Serve(arguments)) => serve::run(arguments),
         Some(Command::Run(arguments)) => run::run(arguments),
         Some(Command::Check(arguments)) => check::run(arguments),
+        Some(Command::Config(arguments)) => config::run(arguments),
     }
 }

@@ -26,7 +26,8 @@ impl Session {
     ) -> Result<Applied, Refusal> {
         let serial = self.serial;
         let applied = self.take_effect(at, path, &event)?;
-        if event.is_durable() {
+        let is_news = applied.changed || !matches!(event, Event::ConfigurationRead(_));
+        if event.is_durable() && is_news {
             self.lines.push(Line::Reported { at, serial, scope: path.clone(), event });
         }
         Ok(applied)
@@ -66,6 +67,9 @@ impl Session {
             Event::Registered(definition) => self.register(path, definition)?,
             Event::Removed { id } => return Ok(self.remove(path, id)?.into()),
             Event::Configured(kinds) => self.configure(path, kinds)?,
+            Event::ConfigurationRead(configuration) => {
+                return Ok(self.read_configuration(configuration)?.into());
+            }
             Event::Reset => self.scope_mut(path)?.history.forget(None),
             Event::Compacted { .. }
             | Event::Rewound { .. }

@@ -9,10 +9,11 @@ use super::ledger::{Delivered, History};
 use super::path::ScopePath;
 use super::policy::Ordinals;
 use super::queue::Acknowledged;
-use super::record::{Effect, Entry, Lane, Millis, Phase, Record, Serial, SilentEntry};
+use super::record::{Effect, Lane, Millis, Phase, Record, Serial, SilentEntry};
 use super::refusal::Refusal;
 use super::reminder::{Findings, Moment, Part, Proposal, Silence, Speech, View, Wanted, Workings};
-use super::render::{self, Form, Size};
+use super::render::{self, Form};
+use super::room::{Full, Room};
 use super::scope::{Member, Scope};
 use super::start;
 use super::token::{Offered, OpenWait, Waiter};
@@ -92,7 +93,7 @@ pub struct Held {
     pub entry_type: String,
     /// Its member.
     pub key: Option<String>,
-    /// Why: `limit`, `receipt`, `committed` elsewhere.
+    /// Why: `limit`, `budget`, `receipt`.
     pub reason: &'static str,
 }
 
@@ -214,13 +215,15 @@ pub(super) struct Candidate {
     serial: Serial,
     /// Its place in the roster; behind it for what a client staged.
     place: usize,
-    entry_type: String,
-    key: Option<String>,
-    kind: String,
-    label: String,
-    parts: Vec<Part>,
-    fingerprint: String,
-    marks: Vec<String>,
+    /// Whether it is kept before others where not everything fits: the higher first.
+    pub priority: i64,
+    pub entry_type: String,
+    pub key: Option<String>,
+    pub kind: String,
+    pub label: String,
+    pub parts: Vec<Part>,
+    pub fingerprint: String,
+    pub marks: Vec<String>,
     /// Whether the conversation holds it already.
     rides: bool,
 }
@@ -483,7 +486,7 @@ impl Session {
         if !chosen.keeps_reads {
             chosen.looked_at.push(Effect::TakeReads(prepared.wait));
         }
-        chosen.candidates.sort_by_key(|one| (one.lane, one.serial, one.place));
+        chosen.candidates.sort_by_key(Candidate::order);
 
         let mut delivery = Delivery {
             token: material.token.clone(),
@@ -498,17 +501,26 @@ impl Session {
             problems: chosen.problems,
             replay: None,
         };
-        let mut offered = Vec::new();
-        let mut size = Size::default();
-        for (index, candidate) in chosen.candidates.into_iter().enumerate() {
-            let (entry_type, key) = (candidate.entry_type.clone(), candidate.key.clone());
-            let id = format!("{}.{}", material.record, offered.len() + 1);
-            let (fitting, whole) = candidate.fit(id, form, &mut size, limit);
-            if !whole {
-                delivery.oversize |= index == 0 && fitting.is_none();
-                delivery.held.push(Held { entry_type, key, reason: "limit" });
+        let names = chosen.candidates.iter();
+        let names: Vec<_> = names.map(|one| (one.entry_type.clone(), one.key.clone())).collect();
+        let highest = chosen.candidates.iter().map(|one| one.priority).max();
+        let first = chosen.candidates.iter().position(|one| Some(one.priority) == highest);
+        let spent = self.scopes.get(path).map_or(0, |scope| scope.history.tokens());
+        let mut room = Room::new(form, limit, self.configuration.budget, spent);
+        let filled = room.fill(chosen.candidates);
+        let mut offered: Vec<Offered> = Vec::new();
+        for (index, ((fitting, full), (entry_type, key))) in
+            filled.into_iter().zip(names).enumerate()
+        {
+            if let Some(full) = full {
+                let is_first = Some(index) == first;
+                delivery.oversize |= is_first && fitting.is_none() && full == Full::Limit;
+                delivery.held.push(Held { entry_type, key, reason: full.reason() });
             }
             offered.extend(fitting);
+        }
+        for (index, Offered { entry, .. }) in offered.iter_mut().enumerate() {
+            entry.id = format!("{}.{}", material.record, index + 1);
         }
         delivery.prices = offered
             .iter()
@@ -605,6 +617,7 @@ pub(super) fn queued<'a>(
         lane: staged.lane,
         serial: staged.serial,
         place,
+        priority: 0,
         entry_type: staged.entry_type.clone(),
         key: staged.key.clone(),
         kind: "staged".to_owned(),
@@ -618,6 +631,7 @@ pub(super) fn queued<'a>(
         lane: Lane::Events,
         serial: event.serial,
         place,
+        priority: 0,
         entry_type: event.entry_type.clone(),
         key: Some(event.key.clone()),
         kind: "turn-event".to_owned(),
@@ -643,6 +657,7 @@ impl Candidate {
             lane: member.reminder.lane(),
             serial,
             place,
+            priority: member.reminder.priority(),
             entry_type: member.id().to_owned(),
             key,
             kind: member.definition.kind.clone(),
@@ -665,6 +680,11 @@ impl Candidate {
         (self.entry_type == context.reminder || self.kind == context.reminder)
             && self.key == context.key
             && context.fingerprint.as_ref().is_none_or(|f| *f == self.fingerprint)
+    }
+
+    /// Its place in the message: by lane, then by arrival, then by the roster.
+    pub(super) fn order(&self) -> (Lane, Serial, usize) {
+        (self.lane, self.serial, self.place)
     }
 
     /// Whether it was observed during the turn, rather than staged.
@@ -695,63 +715,6 @@ impl Candidate {
         };
         (entry, self.parts.into_iter().flat_map(|part| part.effects).collect())
     }
-
-    /// What of it fits beside what is chosen already, and whether that is all. Never cuts a body:
-    /// of several parts the leading ones may go alone.
-    fn fit(self, id: String, form: Form, size: &mut Size, limit: Limit) -> (Option<Offered>, bool) {
-        let first = *size == Size::default();
-        let count = self.parts.len();
-        let mut bodies: Vec<String> = Vec::with_capacity(count);
-        let mut effects = Vec::new();
-        let mut tells = Vec::new();
-        let mut grown = *size;
-        for part in self.parts {
-            let body = render::neutralise(&part.body).into_owned();
-            let added = if bodies.is_empty() {
-                Size::of_body(form, &body, first)
-            } else {
-                Size::of("\n\n").plus(Size::of(&body))
-            };
-            if exceeds(grown.plus(added), limit) {
-                break;
-            }
-            grown = grown.plus(added);
-            bodies.push(body);
-            effects.extend(part.effects);
-            tells.extend(part.tells);
-        }
-        let whole = bodies.len() == count;
-        if bodies.is_empty() {
-            return (None, whole);
-        }
-        *size = grown;
-        let entry = Entry {
-            id,
-            entry_type: self.entry_type,
-            key: self.key,
-            kind: self.kind,
-            label: render::one_line(&self.label).into_owned(),
-            body: match <[String; 1]>::try_from(bodies) {
-                Ok([only]) => only,
-                // Two harmless parts can spell a tag across their joint.
-                Err(bodies) => render::neutralise(&bodies.join("\n\n")).into_owned(),
-            },
-            fingerprint: self.fingerprint,
-            marks: self.marks,
-        };
-        (Some(Offered { entry, effects, tells }), whole)
-    }
-}
-
-fn exceeds(size: Size, limit: Limit) -> bool {
-    [
-        (size.bytes, limit.bytes),
-        (size.chars, limit.chars),
-        (size.utf16, limit.utf16),
-        (size.tokens(), limit.tokens),
-    ]
-    .into_iter()
-    .any(|(size, limit)| limit.is_some_and(|limit| size > limit))
 }
 
 impl Chosen {

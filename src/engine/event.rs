@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::calls::CallInput;
+use super::configuration::Configuration;
 use super::facts::{
     AttachedSkill, GoalReport, Job, Mention, Mode, OfferedSkill, PlanReport, PoolName, Usage,
 };
@@ -174,6 +175,9 @@ pub struct Opening {
     pub deny: Vec<String>,
     /// The session's bookkeeping directories, which are never watched.
     pub own: Vec<String>,
+    /// The configuration file that the client gave, as data; the former one stands when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configuration_file: Option<Value>,
 }
 
 /// How a turn ended.
@@ -315,6 +319,8 @@ pub enum Event {
     },
     /// Kinds are switched or retuned.
     Configured(Switches),
+    /// The configuration was read, for the whole session.
+    ConfigurationRead(Box<Configuration>),
     /// What was told is forgotten; what is registered stays.
     Reset,
     /// History was compacted.

@@ -1,12 +1,18 @@
 //! Why a reminder would or would not speak at a WAIT now. Asks the same questions as the WAIT
 //! itself, and changes nothing (law 11 of the quality page).
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::configuration::LeftOut;
 use super::delivery::{Candidate, Outcome, Seam, queued};
+use super::ledger::Spent;
 use super::path::ScopePath;
 use super::policy::Withheld;
 use super::record::Millis;
 use super::reminder::{Findings, Silence, Workings};
 use super::render::short_name;
+use super::room::{Full, Room};
+use super::scope::Scope;
 use super::{Refusal, Session};
 
 const RIDES: &str = "the conversation or the prompt text holds it, and the next commit tells it";
@@ -24,12 +30,14 @@ pub struct Explanation {
     pub reason: String,
     /// What it would cost, in estimated tokens.
     pub tokens: u64,
+    /// What it has cost so far.
+    pub spent: Spent,
     /// When it can next speak; `None` when it would now.
     pub next: Option<String>,
 }
 
 impl Session {
-    /// Explains every member of the scope's roster and every queue.
+    /// Explains every member of the scope's roster, every queue, and what is configured and not used.
     /// `findings` are those that [`Session::wanted`] asks for.
     pub fn explain(
         &self,
@@ -42,11 +50,16 @@ impl Session {
         let closed = self.closed(scope);
         let workings = Workings::default();
         let mut rows = Vec::with_capacity(scope.roster.len() + 2);
+        let mut due = Vec::new();
         for (place, member) in scope.roster.iter().enumerate() {
             let outcome = self.outcome(scope, member, place, moment, findings, &workings);
-            let rides = matches!(&outcome, Outcome::Speaks(candidates, _)
-                if candidates.iter().all(|candidate| candidate.rides(scope.queue.acknowledged())));
-            let mut row = Explanation::of(member.id(), &member.definition.kind, outcome);
+            let mut rides = false;
+            if let Outcome::Speaks(candidates, _) = &outcome {
+                rides = self.add_due(scope, candidates, rows.len(), &mut due);
+            }
+            let id = member.id();
+            let mut row = Explanation::of(id, &member.definition.kind, outcome);
+            row.spent = scope.history.spent_on(&row.kind, Some(id));
             if row.speaks && row.kind == "pending-events" {
                 row.reason = format!("{}: {}", row.reason, self.waiting_names());
             }
@@ -57,23 +70,77 @@ impl Session {
         }
         let (events, staged): (Vec<_>, Vec<_>) =
             queued(scope, moment).partition(Candidate::is_turn_event);
-        for (name, waiting, next) in [
-            ("staged", staged, "when a client stages an entry"),
-            ("turn-events", events, "when something is observed"),
+        for (name, kind, waiting, next) in [
+            ("staged", "staged", staged, "when a client stages an entry"),
+            ("turn-events", "turn-event", events, "when something is observed"),
         ] {
-            let rides = waiting.iter().all(|candidate| candidate.rides(scope.queue.acknowledged()));
+            let rides = self.add_due(scope, &waiting, rows.len(), &mut due);
             let mut row = Explanation::queue(name, &waiting, next);
+            row.spent = scope.history.spent_on(kind, None);
             if rides {
                 row.hold(RIDES, "when it changes");
             }
             rows.push(row);
         }
+        self.hold_what_does_not_fit(scope, due, &mut rows);
         for row in &mut rows {
             if let Some((reason, next)) = &closed {
                 row.hold(reason, next);
             }
         }
+        if path.is_root() {
+            rows.extend(self.left_out().iter().map(Explanation::left_out));
+        }
         Ok(rows)
+    }
+
+    /// Notes what a message would have to hold for a row. Says whether all of it is told without
+    /// being said.
+    fn add_due(
+        &self,
+        scope: &Scope,
+        candidates: &[Candidate],
+        row: usize,
+        due: &mut Vec<(usize, Candidate)>,
+    ) -> bool {
+        let acknowledged = scope.queue.acknowledged();
+        let before = due.len();
+        let said = candidates.iter().filter(|candidate| !candidate.rides(acknowledged));
+        due.extend(said.map(|candidate| (row, candidate.clone())));
+        due.len() == before
+    }
+
+    /// Fills a message as the next WAIT would, where its client sets no limit of its own, and says
+    /// of what is left over why it waits.
+    fn hold_what_does_not_fit(
+        &self,
+        scope: &Scope,
+        mut due: Vec<(usize, Candidate)>,
+        rows: &mut [Explanation],
+    ) {
+        due.sort_by_key(|(_, candidate)| candidate.order());
+        let (places, candidates): (Vec<_>, Vec<_>) = due.into_iter().unzip();
+        let budget = self.configuration().budget;
+        let mut room = Room::new(self.form(), self.host.limit, budget, scope.history.tokens());
+        let filled = room.fill(candidates);
+        let mut speaking = BTreeSet::new();
+        let mut waiting: BTreeMap<usize, (usize, Full)> = BTreeMap::new();
+        for (row, (fitting, full)) in places.into_iter().zip(filled) {
+            if fitting.is_some() {
+                speaking.insert(row);
+            }
+            if let Some(full) = full {
+                waiting.entry(row).or_insert((0, full)).0 += 1;
+            }
+        }
+        for (place, (count, full)) in waiting {
+            let row = &mut rows[place];
+            if speaking.contains(&place) {
+                row.reason = format!("{}, {count} of them not in full now: {full}", row.reason);
+            } else {
+                row.hold(&full.to_string(), full.next());
+            }
+        }
     }
 
     /// What waits in the FIFO, by the names that its senders gave.
@@ -88,7 +155,7 @@ impl Session {
     }
 
     /// Why no WAIT of the scope can be answered with anything now.
-    fn closed(&self, scope: &super::Scope) -> Option<(String, String)> {
+    fn closed(&self, scope: &Scope) -> Option<(String, String)> {
         let told = |reason: &str, next: &str| Some((reason.to_owned(), next.to_owned()));
         if scope.settled {
             return told("the agent has settled", "when it is spawned again");
@@ -117,6 +184,7 @@ impl Explanation {
             speaks,
             reason,
             tokens,
+            spent: Spent::default(),
             next,
         };
         match outcome {
@@ -161,7 +229,21 @@ impl Explanation {
             speaks: count > 0,
             reason: if count == 0 { "is empty".to_owned() } else { format!("{count} {plural}") },
             tokens: waiting.iter().map(Candidate::price).sum(),
+            spent: Spent::default(),
             next: (count == 0).then(|| next.to_owned()),
+        }
+    }
+
+    fn left_out(left_out: &LeftOut) -> Self {
+        let LeftOut { id, reason, next } = left_out.clone();
+        Self {
+            id,
+            kind: "configuration".to_owned(),
+            speaks: false,
+            reason,
+            tokens: 0,
+            spent: Spent::default(),
+            next: Some(next),
         }
     }
 

@@ -10,6 +10,7 @@ use super::event::{Event, Opening};
 use super::path::ScopePath;
 use super::policy::{Ordinals, Rearm, Spoken, Told};
 use super::record::{Effect, Millis, Record, Serial};
+use super::render::estimate_tokens;
 use super::snapshot::Snapshot;
 
 /// One line of a session's append-only ledger. A session is what replaying its lines yields.
@@ -119,6 +120,10 @@ pub struct History {
     delivered: Vec<Delivered>,
     by_id: BTreeMap<String, usize>,
     voices: BTreeMap<String, Voice>,
+    /// What telling cost, by kind and type: what was forgotten, or is lost, was paid for all the same.
+    spent: BTreeMap<String, BTreeMap<String, Spent>>,
+    /// The same, all together, in estimated tokens.
+    tokens: u64,
     /// What was forgotten, in order: how many records there were then, and which reminder's, or
     /// all.
     forgotten: Vec<(usize, Option<String>)>,
@@ -143,6 +148,31 @@ impl From<KeptHistory> for History {
         }
         forgotten.for_each(|(_, reminder)| history.forget(reminder.as_deref()));
         history
+    }
+}
+
+/// What telling something has cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// Entries.
+    pub entries: u64,
+    /// Estimated tokens of their bodies.
+    pub tokens: u64,
+}
+
+impl Spent {
+    fn add(&mut self, other: Self) {
+        self.entries += other.entries;
+        self.tokens += other.tokens;
+    }
+}
+
+impl std::iter::Sum for Spent {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |mut sum, one| {
+            sum.add(one);
+            sum
+        })
     }
 }
 
@@ -192,6 +222,12 @@ impl History {
             record.silent.iter().map(|s| (&s.entry_type, &s.key, &s.fingerprint, &s.marks)).chain(
                 record.entries.iter().map(|e| (&e.entry_type, &e.key, &e.fingerprint, &e.marks)),
             );
+        for entry in &record.entries {
+            let tokens = estimate_tokens(&entry.body);
+            let kind = self.spent.entry(entry.kind.clone()).or_default();
+            kind.entry(entry.entry_type.clone()).or_default().add(Spent { entries: 1, tokens });
+            self.tokens += tokens;
+        }
         let mut spoke = BTreeSet::new();
         for (reminder, key, fingerprint, marks) in told {
             let voice = self.voices.entry(reminder.clone()).or_default();
@@ -284,6 +320,25 @@ impl History {
             *records -= usize::from(*records > place);
         }
         *self = kept.into();
+    }
+
+    /// What telling has cost so far, in estimated tokens.
+    pub fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// What telling each kind has cost so far.
+    pub fn spent(&self) -> impl Iterator<Item = (&str, Spent)> {
+        self.spent.iter().map(|(kind, types)| (kind.as_str(), types.values().copied().sum()))
+    }
+
+    /// What telling a reminder of a kind has cost so far; with no id, all of the kind.
+    pub fn spent_on(&self, kind: &str, id: Option<&str>) -> Spent {
+        let Some(types) = self.spent.get(kind) else { return Spent::default() };
+        match id {
+            Some(id) => types.get(id).copied().unwrap_or_default(),
+            None => types.values().copied().sum(),
+        }
     }
 
     /// How often and when a reminder spoke.

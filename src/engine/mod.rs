@@ -14,6 +14,7 @@
 
 mod apply;
 mod calls;
+mod configuration;
 mod delivery;
 mod diagnosis;
 mod event;
@@ -30,6 +31,7 @@ mod record;
 mod refusal;
 mod reminder;
 mod render;
+mod room;
 mod rosters;
 mod scope;
 mod snapshot;
@@ -41,9 +43,10 @@ mod unconfirmed;
 mod value;
 mod watched;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use calls::{CallInput, Calls, FinishedCall};
+pub use configuration::{Budget, Configuration, LeftOut};
 pub use delivery::{Ask, Delivery, Held, Material, Problem, Seam, Staged, WaitRequest};
 pub use diagnosis::{Checked, Diagnosis, DiagnosisCounts, Problem as DiagnosedProblem, Severity};
 pub use event::{
@@ -57,7 +60,7 @@ pub use facts::{
     SessionFacts, Touch, Usage, Worktree,
 };
 pub use files::{Author, Change, DiffLimits, Edited, FileState, Fingerprint};
-pub use ledger::{Commit, Delivered, History, Line, Loss};
+pub use ledger::{Commit, Delivered, History, Line, Loss, Spent};
 pub use opening::{Opened, Rejected};
 pub use path::ScopePath;
 pub use policy::{Ordinals, Policy, Rearm, Span, Spoken, Told, Trigger, Unit, Withheld};
@@ -77,6 +80,7 @@ pub use token::{Expiry, Fate, OpenWait, Tokens, Waiter};
 pub use value::Value;
 pub use watched::{WatchedFile, WatchedFiles};
 
+use configuration::Tunings;
 use delivery::Need;
 use token::Fates;
 use unconfirmed::{Taken, Unconfirmed};
@@ -118,6 +122,15 @@ pub struct Session {
     for_agents: Vec<Member>,
     /// What agents with a cap on their requests are given beside it.
     for_capped_agents: Vec<Member>,
+    configuration: Configuration,
+    /// What is configured and not used.
+    left_out: Vec<LeftOut>,
+    /// The configuration file that a client gave.
+    configuration_file: Option<Value>,
+    /// What the client switched over the wire.
+    tunings: Tunings,
+    /// Ids that are configured and that the client removed.
+    removed: BTreeSet<String>,
     fates: Fates,
     /// Commits that the store has not kept yet, oldest first.
     unconfirmed: Vec<Unconfirmed>,
@@ -167,6 +180,11 @@ impl Session {
             awaited: BTreeMap::new(),
             for_agents: Vec::new(),
             for_capped_agents: Vec::new(),
+            configuration: Configuration::default(),
+            left_out: Vec::new(),
+            configuration_file: None,
+            tunings: Tunings::new(),
+            removed: BTreeSet::new(),
             fates: Fates::default(),
             unconfirmed: Vec::new(),
             former: BTreeMap::new(),

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::Session;
+use super::configuration::Derived;
 use super::event::Opening;
 use super::facts::{Fork, ScopeFacts, SessionFacts, Worktree};
 use super::ledger::{Delivered, Line};
@@ -45,15 +46,17 @@ impl Session {
             _ => self.profile,
         };
         let registry = self.kit.registry;
-        let mut root = self.scope(&ScopePath::ROOT)?.roster.clone();
-        let mut agents = self.for_agents.clone();
-        let mut capped = self.for_capped_agents.clone();
-        if first {
-            for member in registry.defaults(profile) {
-                enlist(&mut root, &mut agents, &member)?;
+        let Derived { mut root, mut agents, mut capped, left_out } = if first {
+            let since = self.next_serial();
+            self.derive(profile, since)?
+        } else {
+            Derived {
+                root: self.scope(&ScopePath::ROOT)?.roster.clone(),
+                agents: self.for_agents.clone(),
+                capped: self.for_capped_agents.clone(),
+                left_out: self.left_out.clone(),
             }
-            capped.extend(registry.for_capped_agents());
-        }
+        };
         for definition in &opening.reminders {
             refuse_built_in(definition, root.iter().chain(&agents))?;
             let mut member = member(registry, definition.clone(), Source::Client)?;
@@ -74,9 +77,15 @@ impl Session {
         add_new(&mut self.deny, &opening.deny);
         add_new(&mut self.own, &opening.own);
         self.host.merge(&opening.host);
-        self.for_agents = agents;
-        self.for_capped_agents = capped;
-        self.scope_mut(&ScopePath::ROOT)?.roster = root;
+        if opening.configuration_file.is_some() {
+            self.configuration_file.clone_from(&opening.configuration_file);
+        }
+        self.take_rosters(Derived { root, agents, capped, left_out })?;
+        for definition in &opening.reminders {
+            self.note_registered(definition);
+        }
+        self.note_switches(&opening.kinds);
+        self.settle_rosters()?;
         let mut opened = Opened::default();
         if let Some(records) = &opening.records {
             opened = self.adopt(at, records)?;
@@ -114,6 +123,11 @@ impl Session {
         forked.host = self.host.clone();
         forked.for_agents.clone_from(&self.for_agents);
         forked.for_capped_agents.clone_from(&self.for_capped_agents);
+        forked.configuration.clone_from(&self.configuration);
+        forked.left_out.clone_from(&self.left_out);
+        forked.configuration_file.clone_from(&self.configuration_file);
+        forked.tunings.clone_from(&self.tunings);
+        forked.removed.clone_from(&self.removed);
         forked.opened = true;
         forked.ancestors.clone_from(&self.ancestors);
         forked.ancestors.push(self.id.clone());

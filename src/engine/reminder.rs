@@ -394,7 +394,8 @@ pub trait Reminder: fmt::Debug + Send + Sync {
         None
     }
 
-    /// What is kept first when a budget or a limit bites: the higher (`configuration.md`, "Keys").
+    /// Whether it is kept before others where a budget or a limit does not let everything pass: the
+    /// higher first, then what stands earlier in the message (`configuration.md`, "Keys").
     fn priority(&self) -> i64 {
         0
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Session;
+use super::configuration;
 use super::event::{Audience, Definition, Switch, Switches};
 use super::facts::too_many;
 use super::path::ScopePath;
@@ -11,7 +12,7 @@ use super::reminder::member;
 use super::scope::{Member, Source};
 
 /// Reminders that a roster holds at most.
-const ROSTER_MAX: usize = 1_000;
+pub(super) const ROSTER_MAX: usize = 1_000;
 
 impl Session {
     pub(super) fn register(
@@ -33,11 +34,26 @@ impl Session {
         enlist(&mut root, &mut agents, &member)?;
         self.for_agents = agents;
         self.scope_mut(path)?.roster = root;
-        Ok(())
+        self.note_registered(definition);
+        self.settle_rosters()
     }
 
+    /// What the client registers is not removed any more, unless it is for nobody.
+    pub(super) fn note_registered(&mut self, definition: &Definition) {
+        let Definition { id, audience: Audience { root, agents }, .. } = definition;
+        if *root || *agents {
+            self.removed.remove(id);
+        } else if self.is_configured(id) {
+            self.removed.insert(id.clone());
+        }
+    }
+
+    /// Takes a reminder that the client registered, or that is configured, out of the rosters. One
+    /// that is configured stays away from this session.
     pub(super) fn remove(&mut self, path: &ScopePath, id: &str) -> Result<bool, Refusal> {
-        let is_it = |member: &Member| member.id() == id && member.source == Source::Client;
+        let is_it = |member: &Member| {
+            member.id() == id && matches!(member.source, Source::Client | Source::Config)
+        };
         let scope = self.scope_mut(path)?;
         let mut before = scope.roster.len();
         scope.roster.retain(|member| !is_it(member));
@@ -47,28 +63,46 @@ impl Session {
             self.for_agents.retain(|member| !is_it(member));
             after += self.for_agents.len();
         }
-        if after < before {
-            // Also what it told before it moved to the agents' roster.
-            let scope = self.scope_mut(path)?;
-            scope.history.forget(Some(id));
-            drop(scope.queue.forget_answer(id));
+        if after == before {
+            return Ok(false);
         }
-        Ok(after < before)
+        if path.is_root() {
+            self.tunings.remove(id);
+            if self.is_configured(id) {
+                self.removed.insert(id.to_owned());
+            }
+            self.settle_rosters()?;
+        }
+        // Also what it told before it moved to the agents' roster.
+        self.forget_reminder(path, id)?;
+        Ok(true)
     }
 
     pub(super) fn configure(&mut self, path: &ScopePath, kinds: &Switches) -> Result<(), Refusal> {
         let mut roster = self.scope(path)?.roster.clone();
-        if path.is_root() {
-            let mut agents = self.for_agents.clone();
-            let mut capped = self.for_capped_agents.clone();
-            self.switch(&mut roster, kinds, path, [&mut agents, &mut capped])?;
-            self.for_agents = agents;
-            self.for_capped_agents = capped;
-        } else {
+        if !path.is_root() {
             self.switch(&mut roster, kinds, path, [])?;
+            self.scope_mut(path)?.roster = roster;
+            return Ok(());
         }
+        let mut agents = self.for_agents.clone();
+        let mut capped = self.for_capped_agents.clone();
+        self.switch(&mut roster, kinds, path, [&mut agents, &mut capped])?;
+        self.for_agents = agents;
+        self.for_capped_agents = capped;
         self.scope_mut(path)?.roster = roster;
-        Ok(())
+        self.note_switches(kinds);
+        self.settle_rosters()
+    }
+
+    /// Keeps what the client switched, to be put above whatever is configured later.
+    pub(super) fn note_switches(&mut self, kinds: &Switches) {
+        for (name, switch) in kinds {
+            configuration::note(&mut self.tunings, name, switch);
+            if let Switch::On(_) = switch {
+                self.removed.remove(name);
+            }
+        }
     }
 
     /// Switches and retunes the members of a roster. A kind that is switched on and not there
@@ -119,7 +153,13 @@ pub(super) fn refuse_built_in<'a>(
     mut rosters: impl Iterator<Item = &'a Member>,
 ) -> Result<(), Refusal> {
     let id = &definition.id;
-    if rosters.any(|member| member.id() == id && member.source != Source::Client) {
+    let is_built_in = |member: &Member| match member.source {
+        Source::Default | Source::Standing => true,
+        // A kind that was switched on; anything else that is configured gives way.
+        Source::Config => member.definition.kind == *id,
+        Source::Client => false,
+    };
+    if rosters.any(|member| member.id() == id && is_built_in(member)) {
         return Err(Refusal::invalid(format!(
             "{id:?} is a built-in kind: retune it with kinds or roster/configure, or register \
              another id"
@@ -146,7 +186,7 @@ pub(super) fn enlist(
 }
 
 /// Replaces the member with this id in its place, or adds it at the end.
-fn place(roster: &mut Vec<Member>, member: &Member) -> Result<(), Refusal> {
+pub(super) fn place(roster: &mut Vec<Member>, member: &Member) -> Result<(), Refusal> {
     if let Some(known) = roster.iter_mut().find(|known| known.id() == member.id()) {
         *known = member.clone();
         return Ok(());

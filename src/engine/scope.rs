@@ -25,6 +25,8 @@ pub enum Source {
     Default,
     /// The daemon itself: kinds that speak of queues and lanes, listed by `explain` alone.
     Standing,
+    /// The configuration.
+    Config,
     /// A client, over the wire.
     Client,
 }
@@ -34,6 +36,7 @@ impl Source {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Default | Self::Standing => "default",
+            Self::Config => "config",
             Self::Client => "client",
         }
     }
@@ -48,7 +51,7 @@ pub struct Member {
     pub enabled: bool,
     /// Where it came from.
     pub source: Source,
-    /// When a client registered it, among all that is told.
+    /// When it was registered or configured, among all that is told.
     pub since: Serial,
     /// The reminder itself.
     pub reminder: Arc<dyn Reminder>,

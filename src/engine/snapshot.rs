@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::configuration::{Configuration, LeftOut, Tunings};
 use super::event::{Definition, HostReport, Profile};
 use super::facts::{ScopeFacts, SessionFacts};
 use super::ledger::{KeptHistory, Line};
@@ -17,6 +18,7 @@ use super::refusal::Refusal;
 use super::reminder::Registry;
 use super::scope::{Member, Scope, Source, Turn};
 use super::token::{Fate, Fates};
+use super::value::Value;
 use super::{Kit, Session};
 
 /// The durable state of a session.
@@ -42,6 +44,16 @@ pub struct Snapshot {
     awaited: BTreeMap<ScopePath, Vec<Record>>,
     for_agents: Vec<KeptMember>,
     for_capped_agents: Vec<KeptMember>,
+    #[serde(default, skip_serializing_if = "Configuration::is_empty")]
+    configuration: Configuration,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    left_out: Vec<LeftOut>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    configuration_file: Option<Value>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    tunings: Tunings,
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    removed: BTreeSet<String>,
     /// Committed tokens: a second commit answers the same after a restart too.
     committed: BTreeMap<String, Fate>,
     former: BTreeMap<String, Record>,
@@ -97,6 +109,11 @@ impl Session {
             awaited: self.awaited.clone(),
             for_agents: self.for_agents.iter().map(KeptMember::of).collect(),
             for_capped_agents: self.for_capped_agents.iter().map(KeptMember::of).collect(),
+            configuration: self.configuration.clone(),
+            left_out: self.left_out.clone(),
+            configuration_file: self.configuration_file.clone(),
+            tunings: self.tunings.clone(),
+            removed: self.removed.clone(),
             committed: committed.map(|(token, fate)| (token.clone(), fate.clone())).collect(),
             former: self.former.clone(),
             serial: self.serial,
@@ -133,6 +150,11 @@ impl Snapshot {
         session.awaited = self.awaited;
         session.for_agents = into_roster(self.for_agents, kit.registry)?;
         session.for_capped_agents = into_roster(self.for_capped_agents, kit.registry)?;
+        session.configuration = self.configuration;
+        session.left_out = self.left_out;
+        session.configuration_file = self.configuration_file;
+        session.tunings = self.tunings;
+        session.removed = self.removed;
         session.fates = fates;
         session.former = self.former;
         session.serial = self.serial;

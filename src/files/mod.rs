@@ -24,6 +24,6 @@ pub use contents::{Content, Weight};
 pub use desk::{Bounds, CONTENTS_MAX, Count, Desk, Files, Options, Seen};
 pub use hints::Changes;
 pub use looked::{Looked, is_gone, look_at_edited};
-pub use read::{DEADLINE, look_at};
+pub use read::{DEADLINE, look_at, open as open_regular};
 pub use secrecy::Secrecy;
 pub use watch::Health;

@@ -150,7 +150,7 @@ fn unread(real: &Path, reason: impl Into<String>) -> Found {
 
 /// Opens a file by its real path without waiting, whatever stands in its place by now: a link that was
 /// put there since was not judged.
-pub(super) fn open(real: &Path) -> io::Result<File> {
+pub fn open(real: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
     let file = OpenOptions::new().read(true).custom_flags(flags).open(real)?;

@@ -2,14 +2,18 @@
 //!
 //! Silent where the host owns the conversation: nothing here estimates its context.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::{Definition, Policy, Proposal, Refusal, Reminder, Speech, Trigger, View};
 use crate::rules::read_settings;
 
-#[derive(Debug, Deserialize)]
-#[serde(default)]
-struct Settings {
+/// The kind's own keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// From how much of the usable context on it speaks, in hundredths.
+    #[schemars(range(min = 1, max = 100))]
     percent: u64,
 }
 
@@ -29,7 +33,7 @@ impl CompactionAvailable {
     /// Makes it of `{percent}`.
     pub fn new(definition: &Definition) -> Result<Self, Refusal> {
         let Settings { percent } = read_settings(definition)?;
-        Ok(Self { percent: super::checked_percent("compaction-available", percent)? })
+        Ok(Self { percent })
     }
 }
 

@@ -1,21 +1,53 @@
 //! `diagnostics`: what checkers found after the turn's edits (`reminders.md` §6).
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::engine::{
-    DiagnosedProblem, Diagnosis, DiagnosisCounts, Effect, Found, Lane, Policy, Proposal, Reminder,
-    Severity, Silence, Speech, Trigger, View, Wanted, short_name,
+    Definition, DiagnosedProblem, Diagnosis, DiagnosisCounts, Effect, Found, Lane, Policy,
+    Proposal, Refusal, Reminder, Severity, Silence, Speech, Trigger, View, Wanted, short_name,
 };
 use crate::files::identity;
+use crate::rules::read_settings;
 
 /// Files and checkers that are named at most in one line.
 const NAMES_MAX: usize = 10;
 /// Characters of a message that are told.
 const MESSAGE_CHARS_MAX: usize = 500;
 
+/// The kind's own keys. What is compared bounds them.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// How many problems of one file are told.
+    #[schemars(range(min = 1, max = 10), extend("x-untrusted" = "lower"))]
+    per_file: u64,
+    /// How many problems are told in all.
+    #[schemars(range(min = 1, max = 30), extend("x-untrusted" = "lower"))]
+    total: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { per_file: 10, total: 30 }
+    }
+}
+
 /// Tells new problems first, then those that were there before, and what was not checked.
 #[derive(Debug)]
-pub struct Diagnostics;
+pub struct Diagnostics {
+    settings: Settings,
+}
+
+impl Diagnostics {
+    /// Makes it of `{perFile, total}`.
+    pub fn new(definition: &Definition) -> Result<Self, Refusal> {
+        Ok(Self { settings: read_settings(definition)? })
+    }
+}
 
 impl Reminder for Diagnostics {
     fn policy(&self) -> Policy {
@@ -34,7 +66,7 @@ impl Reminder for Diagnostics {
             states: diagnosis.states.clone(),
             failed: diagnosis.failed.clone(),
         };
-        let body = body(diagnosis, view.root);
+        let body = body(diagnosis, view.root, &self.settings);
         if body.is_empty() {
             let silence = Silence::nothing(
                 reason(diagnosis.counts),
@@ -57,22 +89,23 @@ fn reason(counts: DiagnosisCounts) -> String {
     )
 }
 
-fn body(diagnosis: &Diagnosis, root: Option<&str>) -> String {
+fn body(diagnosis: &Diagnosis, root: Option<&str>, settings: &Settings) -> String {
     let mut body = String::new();
-    let mut section = |heading: &str, problems: &[DiagnosedProblem]| {
-        if !problems.is_empty() {
+    let mut places = Room { settings, all: 0, of_file: BTreeMap::new() };
+    let mut section = |heading: &str, problems| {
+        let (told, untold) = places.take(problems);
+        if !told.is_empty() {
             body.push_str(heading);
-            problems.iter().for_each(|problem| body.push_str(&line(problem, root)));
+            told.into_iter().for_each(|problem| body.push_str(&line(problem, root)));
         }
+        untold
     };
-    section("Problems that are new after your edits, to be finished:\n", &diagnosis.new);
-    section(
-        "Problems of the edited files that were there before, for context:\n",
-        &diagnosis.before,
-    );
-    let more = diagnosis.more_new + diagnosis.more_before;
+    let heading = "Problems that are new after your edits, to be finished:\n";
+    let more_new = diagnosis.more_new + section(heading, &diagnosis.new);
+    let heading = "Problems of the edited files that were there before, for context:\n";
+    let more = more_new + diagnosis.more_before + section(heading, &diagnosis.before);
     if more > 0 {
-        let _ = writeln!(body, "{more} more are not listed, {} of them new.", diagnosis.more_new);
+        let _ = writeln!(body, "{more} more are not listed, {more_new} of them new.");
     }
     if !diagnosis.unchecked.is_empty() {
         let paths = diagnosis.unchecked.iter().map(|path| shown(path, root));
@@ -92,6 +125,29 @@ fn body(diagnosis: &Diagnosis, root: Option<&str>) -> String {
     }
     body.truncate(body.trim_end().len());
     body
+}
+
+/// How many problems were told, against the caps.
+struct Room<'a> {
+    settings: &'a Settings,
+    all: u64,
+    of_file: BTreeMap<&'a str, u64>,
+}
+
+impl<'a> Room<'a> {
+    /// The problems that there is room for, and how many there are besides.
+    fn take(&mut self, problems: &'a [DiagnosedProblem]) -> (Vec<&'a DiagnosedProblem>, u64) {
+        let fits = |problem: &&'a DiagnosedProblem| {
+            let of_file = self.of_file.entry(&problem.path).or_default();
+            let fits = self.all < self.settings.total && *of_file < self.settings.per_file;
+            self.all += u64::from(fits);
+            *of_file += u64::from(fits);
+            fits
+        };
+        let told: Vec<_> = problems.iter().filter(fits).collect();
+        let untold = (problems.len() - told.len()) as u64;
+        (told, untold)
+    }
 }
 
 /// One problem on one line, as compilers print them.

@@ -3,7 +3,8 @@
 //! One entry names every such file. Those whose difference may be shown and fits come with it; the
 //! others are listed, to be read again.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::{
     Author, Change, Definition, DiffLimits, Edited, Effect, FileState, Found, Part, Policy,
@@ -22,26 +23,37 @@ const LISTED_TOGETHER: usize = 50;
 const UNWATCHED: &str = "no file was read or written here";
 
 /// The kind's own keys.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EditedFilesSettings {
-    /// Lines of one file's difference that are shown.
+    /// How many lines of one file's difference are shown.
+    #[schemars(extend("x-untrusted" = "lower"))]
     pub diff_lines: u64,
-    /// Bytes of a file above which its difference is not worked out.
+    /// Over how many bytes a file's difference is not worked out.
+    #[schemars(extend("x-untrusted" = "lower"))]
     pub diff_file_bytes: u64,
-    /// Lines of all differences of one WAIT.
+    /// How many lines all differences of one WAIT have together.
+    #[schemars(extend("x-untrusted" = "lower"))]
     pub total_lines: u64,
-    /// Bytes of all differences of one WAIT.
+    /// How many bytes all differences of one WAIT have together.
+    #[schemars(extend("x-untrusted" = "lower"))]
     pub total_bytes: u64,
-    /// Files of the session whose content is kept, to show differences from.
+    /// Of how many files of the session the content is kept, to show differences from.
+    #[schemars(range(max = 50_000), extend("x-untrusted" = "lower"))]
     pub content_files: u64,
-    /// Bytes of content that are kept.
+    /// How many bytes of content are kept.
+    #[schemars(extend("x-untrusted" = "lower"))]
     pub content_bytes: u64,
-    /// Files that the session watches.
+    /// How many files the session watches.
+    #[schemars(extend("x-untrusted" = "lower"))]
     pub watched_files: u64,
-    /// Globs of further files whose content is never shown.
+    /// Globs of further files whose content is never shown, as in `.gitignore`. One that begins with
+    /// `!` shows what is secret otherwise.
+    #[schemars(extend("x-untrusted" = "more"))]
     pub secret: Vec<String>,
-    /// Globs of further files that are generated: named, never shown.
+    /// Globs of further files that are generated: named, never shown. One that begins with `!` shows
+    /// what counts as generated otherwise.
+    #[schemars(extend("x-untrusted" = "more"))]
     pub generated: Vec<String>,
 }
 
@@ -86,7 +98,12 @@ impl EditedFiles {
             ("generated", secrecy::Options { generated, ..secrecy::Options::default() }),
         ] {
             if let Some(problem) = Secrecy::new(None, &options).problems().first() {
-                return Err(Refusal::invalid(problem.clone()).about([key]).of(&definition.id));
+                let globs = options.secret.iter().chain(&options.generated);
+                let place =
+                    globs.enumerate().find(|(_, it)| problem.starts_with(&format!("{it:?}")));
+                let place = place.map(|(place, _)| place.to_string());
+                let at = [Some(key.to_owned()), place].into_iter().flatten();
+                return Err(Refusal::invalid(problem.clone()).about(at).of(&definition.id));
             }
         }
         let limits = DiffLimits {

@@ -5,20 +5,49 @@
 
 use std::fmt::Write as _;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::engine::{
-    Policy, Proposal, Reminder, Span, Speech, Trigger, View, Worktree, one_line, short_name,
+    Definition, Policy, Proposal, Refusal, Reminder, Span, Speech, Trigger, View, Worktree,
+    one_line, short_name,
 };
+use crate::rules::read_settings;
 
 /// Names of one sort that a report lists.
 const NAMES_MAX: usize = 20;
 
-/// Says where the session comes from, every 20 turns.
+/// The kind's own keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// Turns from one telling to the next.
+    #[schemars(range(min = 1))]
+    turns: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { turns: 20 }
+    }
+}
+
+/// Says where the session comes from, sparsely.
 #[derive(Debug)]
-pub struct ForkProvenance;
+pub struct ForkProvenance {
+    settings: Settings,
+}
+
+impl ForkProvenance {
+    /// Makes it of `{turns}`.
+    pub fn new(definition: &Definition) -> Result<Self, Refusal> {
+        Ok(Self { settings: read_settings(definition)? })
+    }
+}
 
 impl Reminder for ForkProvenance {
     fn policy(&self) -> Policy {
-        Policy::new(Trigger::Every(Span::turns(20)))
+        Policy::new(Trigger::Every(Span::turns(self.settings.turns)))
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {

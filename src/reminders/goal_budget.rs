@@ -4,20 +4,55 @@
 //! the advice of the highest; an agent that was charged hears of the highest alone. A change of the
 //! limit is one entry, which also tells the thresholds that are crossed under the new one.
 
-use crate::engine::{
-    Goal, Lane, Policy, Proposal, Reminder, Speech, Start, Trigger, View, short_name,
-};
+use std::collections::BTreeSet;
 
-/// Hundredths of the limit that are told, each with its advice.
-const THRESHOLDS: [(u64, &str); 3] = [
-    (50, "Spend what is left on what the goal needs."),
-    (80, "Prefer finishing what is begun to beginning more."),
-    (100, "The budget is used up: bring the work to an end and report where the goal stands."),
-];
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{
+    Definition, Goal, Lane, Policy, Proposal, Refusal, Reminder, Speech, Start, Trigger, View,
+    short_name,
+};
+use crate::rules::read_settings;
+
+/// The kind's own keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// How much of a goal's limit is told of when it is used, in hundredths.
+    #[schemars(inner(range(min = 1, max = 100)))]
+    thresholds: BTreeSet<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { thresholds: [50, 80, 100].into() }
+    }
+}
+
+/// What to do when so many hundredths of the limit are used.
+fn advice(percent: u64) -> &'static str {
+    match percent {
+        ..80 => "Spend what is left on what the goal needs.",
+        80..100 => "Prefer finishing what is begun to beginning more.",
+        100.. => {
+            "The budget is used up: bring the work to an end and report where the goal stands."
+        }
+    }
+}
 
 /// Tells what a goal has cost.
 #[derive(Debug)]
-pub struct GoalBudget;
+pub struct GoalBudget {
+    settings: Settings,
+}
+
+impl GoalBudget {
+    /// Makes it of `{thresholds}`.
+    pub fn new(definition: &Definition) -> Result<Self, Refusal> {
+        Ok(Self { settings: read_settings(definition)? })
+    }
+}
 
 impl Reminder for GoalBudget {
     fn policy(&self) -> Policy {
@@ -50,16 +85,14 @@ impl Reminder for GoalBudget {
                 None => Proposal::silent("the goal has no limit", "when it has"),
             };
         };
-        let crossed: Vec<_> = THRESHOLDS
-            .into_iter()
-            .filter(|(percent, _)| reaches(goal.used, limit, *percent))
-            .collect();
+        let thresholds = self.settings.thresholds.iter().copied();
+        let crossed: Vec<_> =
+            thresholds.filter(|percent| reaches(goal.used, limit, *percent)).collect();
         let mark = |percent: u64| format!("{}/{limit}/{percent}", goal.report.id);
         if let Some((old, changed)) = changed {
-            let percents: Vec<_> = crossed.iter().map(|(percent, _)| *percent).collect();
             let mut marks = vec![changed];
-            marks.extend(percents.iter().map(|percent| mark(*percent)));
-            let body = change(goal, old, Some(limit), &percents);
+            marks.extend(crossed.iter().map(|percent| mark(*percent)));
+            let body = change(goal, old, Some(limit), &crossed);
             return Proposal::Speak(vec![Speech::new("goal", body).marking(marks)]);
         }
         let told = view.told(None).marks;
@@ -69,12 +102,12 @@ impl Reminder for GoalBudget {
         };
         let fresh: Vec<_> = crossed
             .into_iter()
-            .filter(|(percent, _)| {
+            .filter(|percent| {
                 let mark = mark(*percent);
                 !told.is_some_and(|told| told.contains(&mark)) && !waiting(&mark)
             })
             .collect();
-        let Some((highest, advice)) = fresh.last().copied() else {
+        let Some(highest) = fresh.last().copied() else {
             return Proposal::silent(
                 format!(
                     "{} of {limit} tokens are used, and every threshold crossed is told",
@@ -84,12 +117,13 @@ impl Reminder for GoalBudget {
             );
         };
         let named: Vec<_> = if is_root {
-            fresh.iter().map(|(percent, _)| format!("{percent}%")).collect()
+            fresh.iter().map(|percent| format!("{percent}%")).collect()
         } else {
             vec![format!("{highest}%")]
         };
-        let body = format!("{} It crossed {}. {advice}", standing(goal, limit), named.join(", "));
-        let marks = fresh.iter().map(|(percent, _)| mark(*percent)).collect();
+        let (standing, advice) = (standing(goal, limit), advice(highest));
+        let body = format!("{standing} It crossed {}. {advice}", named.join(", "));
+        let marks = fresh.iter().map(|percent| mark(*percent)).collect();
         Proposal::Speak(vec![Speech::new("goal", body).marking(marks)])
     }
 }

@@ -4,7 +4,8 @@
 
 use std::fmt::Write as _;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::{
     Definition, Policy, Proposal, Refusal, Reminder, Speech, Start, Trigger, View, short_name,
@@ -14,9 +15,11 @@ use crate::rules::{Baseline, PoolChanges, read_settings};
 /// Characters of a description that are shown.
 const DESCRIPTION_CHARS_MAX: usize = 200;
 
-#[derive(Debug, Deserialize)]
-#[serde(default)]
-struct Settings {
+/// The kind's own keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// The pool whose changes are told (`pool/set`).
     pool: String,
 }
 

@@ -4,7 +4,26 @@
 //! Asked at every WAIT of the agent, the request being prepared counted in: with a cap of 10 the
 //! warning comes once, at the 8th, and the limit at the 10th and every later one. Never both.
 
-use crate::engine::{Policy, Proposal, Reminder, Speech, Trigger, View};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Definition, Policy, Proposal, Refusal, Reminder, Speech, Trigger, View};
+use crate::rules::read_settings;
+
+/// The keys of the warning.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// At how much of the cap it warns, in hundredths, rounded down to a request.
+    #[schemars(range(min = 1, max = 99))]
+    percent: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { percent: 80 }
+    }
+}
 
 /// The requests of an agent: the one being prepared, and the cap.
 struct Requests {
@@ -19,17 +38,26 @@ impl Requests {
         Some(Self { count: view.moment.ordinals.request, cap })
     }
 
-    /// floor(0.8 × cap), without overflow for any cap.
-    fn warns_from(&self) -> u64 {
-        self.cap / 5 * 4 + self.cap % 5 * 4 / 5
+    /// The cap's hundredths rounded down, without overflow for any cap.
+    fn warns_from(&self, percent: u64) -> u64 {
+        self.cap / 100 * percent + self.cap % 100 * percent / 100
     }
 }
 
 const NO_CAP: &str = "the agent's requests have no cap";
 
-/// Warns once, at four fifths of the cap.
+/// Warns once, at four fifths of the cap unless another share is set.
 #[derive(Debug)]
-pub struct Warning;
+pub struct Warning {
+    settings: Settings,
+}
+
+impl Warning {
+    /// Makes it of `{percent}`.
+    pub fn new(definition: &Definition) -> Result<Self, Refusal> {
+        Ok(Self { settings: read_settings(definition)? })
+    }
+}
 
 impl Reminder for Warning {
     fn policy(&self) -> Policy {
@@ -48,7 +76,7 @@ impl Reminder for Warning {
         if count >= cap {
             return Proposal::silent(format!("request {count} of {cap} is at the limit"), "never");
         }
-        let warns_from = requests.warns_from();
+        let warns_from = requests.warns_from(self.settings.percent);
         if count < warns_from {
             return Proposal::silent(
                 format!("request {count} of {cap}, and warns from the {warns_from}th"),

@@ -12,6 +12,7 @@ mod fork_provenance;
 mod goal_budget;
 mod hook_context;
 mod hook_outcome;
+pub mod keys;
 mod large_attachment;
 mod listing_delta;
 mod max_requests;
@@ -33,11 +34,13 @@ mod workspace_instructions;
 
 use std::sync::{Arc, LazyLock};
 
+use schemars::JsonSchema as _;
+
 pub use edited_files::EditedFilesSettings;
 
 use crate::engine::{
-    Audience, Definition, Member, Policy, Profile, Proposal, Refusal, Registry, Reminder, Silence,
-    Source, Start, Usage, Value, View, member,
+    Audience, Definition, Lane, Member, Policy, Profile, Proposal, Refusal, Registry, Reminder,
+    Silence, Source, Start, Usage, Value, View, member,
 };
 use crate::rules::{AnnouncedDelta, ClientGenerator, Rule, StandingText, Tuning};
 
@@ -64,6 +67,8 @@ struct Kind {
     joins: Audience,
     place: Place,
     build: Build,
+    /// The schema of its own keys, if it has some.
+    settings: Option<keys::SettingsSchema>,
 }
 
 /// Makes a reminder of its definition.
@@ -72,21 +77,34 @@ type Build = fn(&Definition) -> Result<Arc<dyn Reminder>, Refusal>;
 impl Kind {
     const fn default(name: &'static str, profiles: &'static [Profile], build: Build) -> Self {
         let audience = Audience::ROOT;
-        Self { name, audience, joins: audience, place: Place::Default(profiles), build }
+        Self {
+            name,
+            audience,
+            joins: audience,
+            place: Place::Default(profiles),
+            build,
+            settings: None,
+        }
     }
 
     const fn standing(name: &'static str, audience: Audience, build: Build) -> Self {
-        Self { name, audience, joins: audience, place: Place::Standing, build }
+        Self { name, audience, joins: audience, place: Place::Standing, build, settings: None }
     }
 
     const fn for_capped_agents(name: &'static str, build: Build) -> Self {
         let audience = Audience::AGENTS;
-        Self { name, audience, joins: audience, place: Place::CappedAgents, build }
+        Self { name, audience, joins: audience, place: Place::CappedAgents, build, settings: None }
     }
 
     const fn registered(name: &'static str, build: Build) -> Self {
         let audience = Audience::ROOT;
-        Self { name, audience, joins: audience, place: Place::Registered, build }
+        Self { name, audience, joins: audience, place: Place::Registered, build, settings: None }
+    }
+
+    /// It has keys of its own.
+    const fn keyed(mut self, settings: keys::SettingsSchema) -> Self {
+        self.settings = Some(settings);
+        self
     }
 
     /// It speaks of what every scope has: an agent can have it switched on.
@@ -105,34 +123,34 @@ const ALL: Audience = Audience::ALL;
 #[rustfmt::skip]
 static KINDS: &[Kind] = &[
     Kind::default("pending-events", STAGED_AND_NUDGE, |_| share(pending_events::PendingEvents)),
-    Kind::default("compaction-available", STAGED, |it| share(compaction_available::CompactionAvailable::new(it)?)).of_any_scope(),
-    Kind::default("token-usage", STAGED, |it| share(token_usage::TokenUsage::new(it)?)).of_any_scope(),
-    Kind::default("listing-delta", STAGED, |it| share(listing_delta::ListingDelta::new(it)?)).of_any_scope(),
+    Kind::default("compaction-available", STAGED, |it| share(compaction_available::CompactionAvailable::new(it)?)).of_any_scope().keyed(compaction_available::Settings::json_schema),
+    Kind::default("token-usage", STAGED, |it| share(token_usage::TokenUsage::new(it)?)).of_any_scope().keyed(token_usage::Settings::json_schema),
+    Kind::default("listing-delta", STAGED, |it| share(listing_delta::ListingDelta::new(it)?)).of_any_scope().keyed(listing_delta::Settings::json_schema),
     Kind::default("mode-constraints", STAGED, |_| share(mode_constraints::ModeConstraints)),
-    Kind::default("plan-mode", STAGED, |it| share(plan_mode::PlanMode::new(it)?)),
-    Kind::default("edited-files", STAGED, |it| share(edited_files::EditedFiles::new(it)?)).of_any_scope(),
-    Kind::default("task-nudge", STAGED_AND_NUDGE, |it| share(task_nudge::TaskNudge::new(it)?)),
-    Kind::default("verification-suggestion", STAGED, |_| share(verification_suggestion::VerificationSuggestion)).of_any_scope(),
-    Kind::default("plan-reference", STAGED, |_| share(plan_reference::PlanReference)),
-    Kind::default("fork-provenance", STAGED, |_| share(fork_provenance::ForkProvenance)),
+    Kind::default("plan-mode", STAGED, |it| share(plan_mode::PlanMode::new(it)?)).keyed(plan_mode::Settings::json_schema),
+    Kind::default("edited-files", STAGED, |it| share(edited_files::EditedFiles::new(it)?)).of_any_scope().keyed(EditedFilesSettings::json_schema),
+    Kind::default("task-nudge", STAGED_AND_NUDGE, |it| share(task_nudge::TaskNudge::new(it)?)).keyed(task_nudge::Settings::json_schema),
+    Kind::default("verification-suggestion", STAGED, |it| share(verification_suggestion::VerificationSuggestion::new(it)?)).of_any_scope().keyed(verification_suggestion::Settings::json_schema),
+    Kind::default("plan-reference", STAGED, |it| share(plan_reference::PlanReference::new(it)?)).keyed(plan_reference::Settings::json_schema),
+    Kind::default("fork-provenance", STAGED, |it| share(fork_provenance::ForkProvenance::new(it)?)).keyed(fork_provenance::Settings::json_schema),
 
     Kind::standing("recovery", ALL, |_| share(recovery::Recovery)),
     Kind::standing("user-revised-patch", ROOT, |_| share(user_revised_patch::UserRevisedPatch)),
     Kind::standing("date-change", ROOT, |_| share(date_change::DateChange)),
-    Kind::standing("mention", ALL, |_| share(mention::Mentions)),
+    Kind::standing("mention", ALL, |it| share(mention::Mentions::new(it)?)).keyed(mention::Settings::json_schema),
     Kind::standing("skill-attachment", ALL, |_| share(skill_attachment::SkillAttachment)),
-    Kind::standing("skill-activation", ALL, |_| share(skill_activation::SkillActivation)),
-    Kind::standing("compacted-files", ALL, |_| share(compacted_files::CompactedFiles)),
+    Kind::standing("skill-activation", ALL, |it| share(skill_activation::SkillActivation::new(it)?)).keyed(skill_activation::Settings::json_schema),
+    Kind::standing("compacted-files", ALL, |it| share(compacted_files::CompactedFiles::new(it)?)).keyed(compacted_files::Settings::json_schema),
     Kind::standing("hook-context", ROOT, |_| share(hook_context::HookContexts)),
     Kind::standing("sections", ALL, |_| share(sections::Sections)),
-    Kind::standing("goal-budget", ALL, |_| share(goal_budget::GoalBudget)),
+    Kind::standing("goal-budget", ALL, |it| share(goal_budget::GoalBudget::new(it)?)).keyed(goal_budget::Settings::json_schema),
     Kind::standing("hook-outcome", ALL, |_| share(hook_outcome::HookOutcomes)),
-    Kind::standing("workspace-instructions", ALL, |it| share(workspace_instructions::WorkspaceInstructions::new(it)?)),
-    Kind::standing("large-attachment", ALL, |_| share(large_attachment::LargeAttachment)),
-    Kind::standing("diagnostics", ALL, |_| share(diagnostics::Diagnostics)),
+    Kind::standing("workspace-instructions", ALL, |it| share(workspace_instructions::WorkspaceInstructions::new(it)?)).keyed(workspace_instructions::Settings::json_schema),
+    Kind::standing("large-attachment", ALL, |it| share(large_attachment::LargeAttachment::new(it)?)).keyed(large_attachment::Settings::json_schema),
+    Kind::standing("diagnostics", ALL, |it| share(diagnostics::Diagnostics::new(it)?)).keyed(diagnostics::Settings::json_schema),
     Kind::standing("notice", ALL, |_| share(notice::Notice)),
 
-    Kind::for_capped_agents("max-requests-warning", |_| share(max_requests::Warning)),
+    Kind::for_capped_agents("max-requests-warning", |it| share(max_requests::Warning::new(it)?)).keyed(max_requests::Settings::json_schema),
     Kind::for_capped_agents("max-requests-limit", |_| share(max_requests::AtLimit)),
 
     Kind::registered("standing-text", |it| share(StandingText::new(it)?)),
@@ -140,6 +158,17 @@ static KINDS: &[Kind] = &[
     Kind::registered("announced-delta", |it| share(AnnouncedDelta::new(it)?)),
     Kind::registered("client-generator", |it| share(ClientGenerator::new(it)?)),
 ];
+
+/// The keys of every kind that is not registered, in the order of the rows.
+static KEYS: LazyLock<Vec<(&'static str, Vec<keys::Key>)>> = LazyLock::new(|| {
+    let kinds = KINDS.iter().filter(|kind| kind.place != Place::Registered);
+    kinds.map(|kind| (kind.name, kind.settings.map(keys::of).unwrap_or_default())).collect()
+});
+
+/// The own keys of a built-in kind; none where there is no such kind.
+pub fn own_keys(kind: &str) -> &'static [keys::Key] {
+    KEYS.iter().find(|(name, _)| *name == kind).map_or(&[], |(_, keys)| keys)
+}
 
 fn share(reminder: impl Reminder + 'static) -> Result<Arc<dyn Reminder>, Refusal> {
     Ok(Arc::new(reminder))
@@ -160,6 +189,11 @@ impl Registry for Catalogue {
     fn build(&self, definition: &Definition) -> Result<Arc<dyn Reminder>, Refusal> {
         let kind = KINDS.iter().find(|kind| kind.name == definition.kind);
         let kind = kind.ok_or_else(|| unknown_kind(&definition.kind))?;
+        for key in own_keys(kind.name) {
+            if let Some(value) = definition.settings.get(&key.name) {
+                key.check(value).map_err(|refusal| refusal.of(&definition.id))?;
+            }
+        }
         let reminder = (kind.build)(definition)?;
         let tuning = Tuning::of(definition)?;
         // Registered forms read the same keys themselves, with defaults of their own.
@@ -225,15 +259,6 @@ impl Kind {
     }
 }
 
-/// Reads a share in hundredths.
-fn checked_percent(kind: &str, percent: u64) -> Result<u64, Refusal> {
-    if (1..=100).contains(&percent) {
-        return Ok(percent);
-    }
-    let message = format!("{kind}: percent is a whole number from 1 to 100");
-    Err(Refusal::invalid(message).about(["percent"]))
-}
-
 /// Silent below a share of the context.
 fn below(used: u64, percent: u64) -> Proposal {
     Proposal::counting(
@@ -278,7 +303,7 @@ impl Reminder for Tuned {
         self.policy
     }
 
-    fn lane(&self) -> crate::engine::Lane {
+    fn lane(&self) -> Lane {
         self.reminder.lane()
     }
 

@@ -4,7 +4,8 @@
 //! its first WAIT. A compaction does not bring the contract back; a new episode, a rewind to before
 //! it, a directive conversation, or a cleared history do.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::{
     Definition, PLAN_MODE, Phase, Policy, Proposal, Refusal, Reminder, Speech, Trigger, View,
@@ -12,12 +13,23 @@ use crate::engine::{
 };
 use crate::rules::read_settings;
 
-#[derive(Debug, Deserialize)]
+/// The kind's own keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-struct Settings {
+pub struct Settings {
+    /// The line that opens a proposal.
+    #[schemars(extend("x-untrusted" = "never"))]
     open_tag: String,
+    /// The line that closes a proposal.
+    #[schemars(extend("x-untrusted" = "never"))]
     close_tag: String,
+    /// The headings of a proposal, in order.
+    #[schemars(extend("x-untrusted" = "never"))]
     headings: Vec<String>,
+    /// Where the planning manual is: named in the one line of later turns. Without it, the plan's own
+    /// address is.
+    #[schemars(with = "String", extend("x-untrusted" = "never"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     manual: Option<String>,
 }
 

@@ -4,14 +4,41 @@
 //! another plan. Silent where an active goal carries that same plan: the goal's own context gives its
 //! address.
 
-use crate::engine::{PlanState, Policy, Proposal, Reminder, Speech, Trigger, View, one_line};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Characters of the plan that are shown.
-const CONTENT_CHARS_MAX: usize = 12_000;
+use crate::engine::{
+    Definition, PlanState, Policy, Proposal, Refusal, Reminder, Speech, Trigger, View, one_line,
+};
+use crate::rules::read_settings;
+
+/// The kind's own keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// How much of the plan's beginning is shown, in characters.
+    #[schemars(range(max = 100_000), extend("x-untrusted" = "lower"))]
+    chars: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { chars: 12_000 }
+    }
+}
 
 /// Gives the address and the beginning of the accepted plan.
 #[derive(Debug)]
-pub struct PlanReference;
+pub struct PlanReference {
+    settings: Settings,
+}
+
+impl PlanReference {
+    /// Makes it of `{chars}`.
+    pub fn new(definition: &Definition) -> Result<Self, Refusal> {
+        Ok(Self { settings: read_settings(definition)? })
+    }
+}
 
 impl Reminder for PlanReference {
     fn policy(&self) -> Policy {
@@ -42,7 +69,7 @@ impl Reminder for PlanReference {
         body.push_str(" It binds only as far as it fits the present request.");
         if !content.trim().is_empty() {
             body.push_str("\n\n");
-            match content.char_indices().nth(CONTENT_CHARS_MAX) {
+            match content.char_indices().nth(self.settings.chars) {
                 None => body.push_str(content.trim_end()),
                 Some((end, _)) => {
                     let more = content[end..].chars().count();

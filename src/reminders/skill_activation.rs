@@ -4,17 +4,42 @@
 use std::collections::BTreeSet;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::{
-    Lane, OfferedSkill, Policy, Proposal, Reminder, Speech, Trigger, View, short_name,
+    Definition, Lane, OfferedSkill, Policy, Proposal, Refusal, Reminder, Speech, Trigger, View,
+    short_name,
 };
+use crate::rules::read_settings;
 
-/// Names that one entry lists.
-const NAMES_MAX: usize = 5;
+/// The kind's own keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// How many skills one entry names; it says how many more there are.
+    #[schemars(range(min = 1), extend("x-untrusted" = "lower"))]
+    names: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { names: 5 }
+    }
+}
 
 /// Names the skills that became relevant.
 #[derive(Debug)]
-pub struct SkillActivation;
+pub struct SkillActivation {
+    settings: Settings,
+}
+
+impl SkillActivation {
+    /// Makes it of `{names}`.
+    pub fn new(definition: &Definition) -> Result<Self, Refusal> {
+        Ok(Self { settings: read_settings(definition)? })
+    }
+}
 
 impl Reminder for SkillActivation {
     fn policy(&self) -> Policy {
@@ -68,13 +93,15 @@ impl Reminder for SkillActivation {
             };
         }
         let marks = active.iter().map(|(_, name)| (*name).to_owned()).collect();
-        Proposal::Speak(vec![Speech::new("skills", body(&active)).marking(marks)])
+        Proposal::Speak(vec![
+            Speech::new("skills", body(&active, self.settings.names)).marking(marks),
+        ])
     }
 }
 
 /// A line for each path with the skills that it is for; all lines together list the first few.
-fn body(active: &[(&str, &str)]) -> String {
-    let listed = &active[..active.len().min(NAMES_MAX)];
+fn body(active: &[(&str, &str)], names_max: usize) -> String {
+    let listed = &active[..active.len().min(names_max)];
     let mut lines: Vec<(&str, Vec<String>)> = Vec::new();
     for (path, name) in listed {
         let name = short_name(name, 200);

@@ -7,7 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::{
     Definition, Policy, Proposal, Refusal, Reminder, ScopePath, Span, Speech, Task, Trigger, Unit,
@@ -20,17 +21,31 @@ const SUBJECT_CHARS_MAX: usize = 200;
 /// Tasks that are shown; a longer list says how many more there are.
 const ROWS_MAX: usize = 100;
 
-#[derive(Debug, Deserialize)]
+/// What the kind counts.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum Counted {
+    Turns,
+    Requests,
+}
+
+/// The kind's own keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-struct Settings {
-    unit: Unit,
+pub struct Settings {
+    /// What is counted: ended turns, or committed WAITs. Profile `nudge` counts requests.
+    unit: Counted,
+    /// How many of them pass without a write of a task before it nudges.
+    #[schemars(range(min = 1))]
     after: u64,
+    /// How many of them lie at least between two nudges.
+    #[schemars(range(min = 1))]
     cooldown: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { unit: Unit::Turns, after: 8, cooldown: 8 }
+        Self { unit: Counted::Turns, after: 8, cooldown: 8 }
     }
 }
 
@@ -50,15 +65,10 @@ impl TaskNudge {
     /// Makes it of `{unit: "turns" | "requests", after, cooldown}`.
     pub fn new(definition: &Definition) -> Result<Self, Refusal> {
         let Settings { unit, after, cooldown } = read_settings(definition)?;
-        if unit == Unit::Prompts {
-            let refusal = Refusal::invalid("task-nudge: unit is \"turns\" or \"requests\"");
-            return Err(refusal.about(["unit"]));
-        }
-        if after == 0 || cooldown == 0 {
-            let refusal =
-                Refusal::invalid("task-nudge: after and cooldown are whole numbers from 1");
-            return Err(refusal.about([if after == 0 { "after" } else { "cooldown" }]));
-        }
+        let unit = match unit {
+            Counted::Turns => Unit::Turns,
+            Counted::Requests => Unit::Requests,
+        };
         Ok(Self { after: Span { unit, count: after }, cooldown: Span { unit, count: cooldown } })
     }
 }

@@ -2,15 +2,21 @@
 //!
 //! Silent where the host owns the conversation: nothing here estimates its context.
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::{Definition, Policy, Proposal, Refusal, Reminder, Span, Speech, Trigger, View};
 use crate::rules::read_settings;
 
-#[derive(Debug, Deserialize)]
-#[serde(default)]
-struct Settings {
+/// The kind's own keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// From how much of the usable context on it speaks, in hundredths.
+    #[schemars(range(min = 1, max = 100))]
     percent: u64,
+    /// Turns from one telling to the next.
+    #[schemars(range(min = 1))]
     turns: u64,
 }
 
@@ -31,11 +37,6 @@ impl TokenUsage {
     /// Makes it of `{percent, turns}`.
     pub fn new(definition: &Definition) -> Result<Self, Refusal> {
         let Settings { percent, turns } = read_settings(definition)?;
-        let percent = super::checked_percent("token-usage", percent)?;
-        if turns == 0 {
-            let refusal = Refusal::invalid("token-usage: turns is a whole number from 1");
-            return Err(refusal.about(["turns"]));
-        }
         Ok(Self { percent, turns })
     }
 }

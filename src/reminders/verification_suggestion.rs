@@ -3,18 +3,48 @@
 //! Decided by path alone, and on purpose conservative: nothing is read, and large changes of one
 //! file are missed. The files of two turns are not added up.
 
-use crate::engine::{PlanState, Policy, Proposal, Reminder, Span, Speech, Trigger, View};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// Implementation files that one turn must have modified.
-const FILES_MIN: usize = 2;
+use crate::engine::{
+    Definition, PlanState, Policy, Proposal, Refusal, Reminder, Span, Speech, Trigger, View,
+};
+use crate::rules::read_settings;
 
-/// Suggests verification, at most every ten turns.
+/// The kind's own keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Settings {
+    /// From how many implementation files on, modified in one turn, it speaks.
+    #[schemars(range(min = 1))]
+    files: u64,
+    /// Turns from one telling to the next.
+    #[schemars(range(min = 1))]
+    turns: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { files: 2, turns: 10 }
+    }
+}
+
+/// Suggests verification, every few turns.
 #[derive(Debug)]
-pub struct VerificationSuggestion;
+pub struct VerificationSuggestion {
+    settings: Settings,
+}
+
+impl VerificationSuggestion {
+    /// Makes it of `{files, turns}`.
+    pub fn new(definition: &Definition) -> Result<Self, Refusal> {
+        Ok(Self { settings: read_settings(definition)? })
+    }
+}
 
 impl Reminder for VerificationSuggestion {
     fn policy(&self) -> Policy {
-        Policy::new(Trigger::Every(Span::turns(10)))
+        Policy::new(Trigger::Every(Span::turns(self.settings.turns)))
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {
@@ -25,12 +55,11 @@ impl Reminder for VerificationSuggestion {
         let now = facts.touched.iter().filter(|(_, touch)| touch.wrote);
         let now = now.map(|(path, _)| path.as_str()).filter(implementation).count();
         let before = facts.written_before.iter().map(String::as_str).filter(implementation).count();
-        let modified = now.max(before);
-        if modified < FILES_MIN {
+        let modified = now.max(before) as u64;
+        let files = self.settings.files;
+        if modified < files {
             return Proposal::silent(
-                format!(
-                    "{modified} implementation files were modified, and speaks from {FILES_MIN}"
-                ),
+                format!("{modified} implementation files were modified, and speaks from {files}"),
                 "after a turn that modifies more",
             );
         }

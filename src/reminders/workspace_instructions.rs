@@ -8,7 +8,8 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use crate::engine::{
     Definition, Found, Lane, Policy, Proposal, Reading, Refusal, Reminder, Speech, Trigger, View,
@@ -17,16 +18,27 @@ use crate::engine::{
 use crate::files::identity;
 use crate::rules::read_settings;
 
-#[derive(Debug, Deserialize)]
+/// The kind's own keys.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-struct Settings {
+pub struct Settings {
+    /// The names of instruction files, those that come first in a directory first.
+    #[schemars(extend("x-untrusted" = "never"))]
     names: Vec<String>,
+    /// Whether the root's own files count as known from the start.
     root_known: bool,
+    /// Over how many bytes a file is named, not told.
+    #[schemars(range(max = 262_144), extend("x-untrusted" = "lower"))]
+    bytes: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { names: vec!["AGENTS.md".to_owned(), "AGENTS.local.md".to_owned()], root_known: true }
+        Self {
+            names: vec!["AGENTS.md".to_owned(), "AGENTS.local.md".to_owned()],
+            root_known: true,
+            bytes: 256 << 10,
+        }
     }
 }
 
@@ -40,7 +52,7 @@ pub struct WorkspaceInstructions {
 }
 
 impl WorkspaceInstructions {
-    /// Makes it of `{names, rootKnown}`.
+    /// Makes it of `{names, rootKnown, bytes}`.
     pub fn new(definition: &Definition) -> Result<Self, Refusal> {
         let settings: Settings = read_settings(definition)?;
         let no_name = |name: &String| name.is_empty() || name.contains('/');
@@ -92,6 +104,60 @@ impl WorkspaceInstructions {
             .flat_map(|directory| names.iter().map(move |name| format!("{directory}/{name}")));
         let files = files.chain(others);
         files.map(|path| Wanted { path, reading: Reading::Instructions }).collect()
+    }
+
+    /// What is to be told of one file, if anything is.
+    fn speech(
+        &self,
+        wanted: &Wanted,
+        real: &str,
+        found: &Found,
+        view: &View<'_>,
+    ) -> Option<Speech> {
+        let told = view.told(Some(real)).held;
+        let (directory, _) = wanted.path.rsplit_once('/')?;
+        let governed = short_name(&identity::shown(directory, view.root), 500);
+        let name = short_name(&identity::shown(&wanted.path, view.root), 500);
+        let unread = |reason: &str| {
+            let body = format!(
+                "{name} holds instructions for everything below {governed}/, but was not read: {}.",
+                short_name(reason, 300)
+            );
+            (body, view.fingerprint(reason))
+        };
+        let bytes_max = self.settings.bytes;
+        let (body, state) = match found {
+            Found::Text { text, .. } if text.len() as u64 > bytes_max => {
+                unread(&format!("it has {} bytes, over {bytes_max}", text.len()))
+            }
+            Found::Text { text, .. } if !text.trim().is_empty() => (
+                format!(
+                    "Instructions for everything below {governed}/, from {name}; those of a deeper \
+                     directory override them:\n{}",
+                    text.trim_end()
+                ),
+                view.fingerprint(text),
+            ),
+            Found::Unread { reason, .. } => unread(reason),
+            // Nothing is there: only what was told has to be taken back.
+            _ if told.is_some_and(|told| told != GONE) => (
+                format!(
+                    "The instructions of {name} are gone: they no longer hold below {governed}/."
+                ),
+                GONE.to_owned(),
+            ),
+            _ => return None,
+        };
+        let speech = Speech::new("instructions", body).about(real).telling(state);
+        // Who read the file itself in full has it in the conversation already: as it was then.
+        let mut read_whole = view.scope.facts.whole_reads.iter();
+        let Some((serial, _)) = read_whole.find(|(_, path)| *path == wanted.path || path == real)
+        else {
+            return Some(speech);
+        };
+        let mut speech = speech.taking(*serial);
+        speech.rides = true;
+        Some(speech)
     }
 }
 
@@ -149,7 +215,7 @@ impl Reminder for WorkspaceInstructions {
                 _ => true,
             };
             if adds && seen.insert(real.clone()) {
-                speeches.extend(speech(wanted, real, found, view));
+                speeches.extend(self.speech(wanted, real, found, view));
             }
         }
         if speeches.is_empty() {
@@ -160,44 +226,4 @@ impl Reminder for WorkspaceInstructions {
         }
         Proposal::Speak(speeches)
     }
-}
-
-fn speech(wanted: &Wanted, real: &str, found: &Found, view: &View<'_>) -> Option<Speech> {
-    let told = view.told(Some(real)).held;
-    let (directory, _) = wanted.path.rsplit_once('/')?;
-    let governed = short_name(&identity::shown(directory, view.root), 500);
-    let name = short_name(&identity::shown(&wanted.path, view.root), 500);
-    let (body, state) = match found {
-        Found::Text { text, .. } if !text.trim().is_empty() => (
-            format!(
-                "Instructions for everything below {governed}/, from {name}; those of a deeper \
-                 directory override them:\n{}",
-                text.trim_end()
-            ),
-            view.fingerprint(text),
-        ),
-        Found::Unread { reason, .. } => (
-            format!(
-                "{name} holds instructions for everything below {governed}/, but was not read: {}.",
-                short_name(reason, 300)
-            ),
-            view.fingerprint(reason),
-        ),
-        // Nothing is there: only what was told has to be taken back.
-        _ if told.is_some_and(|told| told != GONE) => (
-            format!("The instructions of {name} are gone: they no longer hold below {governed}/."),
-            GONE.to_owned(),
-        ),
-        _ => return None,
-    };
-    let speech = Speech::new("instructions", body).about(real).telling(state);
-    // Who read the file itself in full has it in the conversation already: as it was then.
-    let mut read_whole = view.scope.facts.whole_reads.iter();
-    let Some((serial, _)) = read_whole.find(|(_, path)| *path == wanted.path || path == real)
-    else {
-        return Some(speech);
-    };
-    let mut speech = speech.taking(*serial);
-    speech.rides = true;
-    Some(speech)
 }

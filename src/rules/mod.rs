@@ -6,6 +6,7 @@ mod client_generator;
 mod common;
 mod expression;
 pub mod form;
+pub mod keys;
 mod language;
 mod matching;
 mod names;

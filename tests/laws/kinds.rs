@@ -8,14 +8,15 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use reminderd::engine::{
-    AttachedSkill, Audience, CallInput, Charge, Definition, Delivery, Entry, Event, Findings, Form,
-    Found, GoalReport, HostReport, Job, Lane, Limit, Line, Material, Mention, MentionKind, Mode,
-    OfferedSkill, Opening, Ordinals, PlanReport, PlanState, PoolName, Profile, Reading, Rearm,
-    Record, Retained, ScopePath, Seam, Session, SettleOutcome, Staged, Switch, Task, TaskStatus,
-    Trigger, TurnOutcome, Usage, WaitRequest, Wanted,
+    AttachedSkill, Audience, Budget, CallInput, Charge, Configuration, Definition, Delivery, Entry,
+    Event, Findings, Form, Found, GoalReport, HostReport, Job, Lane, Limit, Line, Material,
+    Mention, MentionKind, Mode, OfferedSkill, Opening, Ordinals, PlanReport, PlanState, PoolName,
+    Profile, Reading, Rearm, Record, Retained, ScopePath, Seam, Session, SettleOutcome, Staged,
+    Switch, Task, TaskStatus, Trigger, TurnOutcome, Usage, WaitRequest, Wanted,
 };
 use serde_json::json;
 
+use crate::configuration::configuration;
 use crate::escape::{tags, text as hostile};
 use crate::law;
 use crate::operation::{Choice, chosen, path};
@@ -90,6 +91,7 @@ fn is_the_sessions(event: &Event) -> bool {
             | Event::DateSet { .. }
             | Event::HookContext { .. }
             | Event::Enqueued { .. }
+            | Event::ConfigurationRead(_)
     )
 }
 
@@ -262,6 +264,20 @@ impl Stage {
         Ok(())
     }
 
+    /// From here on all is told at once: what waits for want of tokens depends on what else is told.
+    fn lift_budget(&mut self) {
+        let budget = Budget::default();
+        let unlimited = Configuration { budget, ..self.session.configuration().clone() };
+        self.apply(0, Event::ConfigurationRead(Box::new(unlimited)));
+        self.keep_lines();
+    }
+
+    /// Ids on the root's roster.
+    fn configurable(&self) -> BTreeSet<String> {
+        let root = self.session.scope(&ScopePath::ROOT).expect("it is there");
+        root.roster.iter().map(|member| member.id().to_owned()).collect()
+    }
+
     fn apply(&mut self, number: u8, event: Event) {
         let scope = path(number);
         let forgets = match &event {
@@ -270,10 +286,19 @@ impl Stage {
             _ => None,
         };
         let spawns = matches!(event, Event::AgentSpawned { .. });
+        let reads = matches!(event, Event::ConfigurationRead(_));
+        let before = self.configurable();
         let given = self.session.apply(self.now, &scope, event);
         writeln!(self.transcript, "{given:?}").expect("a string takes everything");
         if given.is_ok_and(|applied| applied.changed) {
-            if spawns {
+            if reads {
+                let there = self.configurable();
+                let root = self.session.scope(&ScopePath::ROOT).expect("it is there");
+                let told = root.history.records().len();
+                for id in before.into_iter().filter(|id| !there.contains(id)) {
+                    self.forgotten.insert((0, id), told);
+                }
+            } else if spawns {
                 self.forgotten.retain(|(scope, _), _| *scope != number);
             } else if let Some(id) = forgets {
                 let known = self.session.scope(&scope).expect("it was just seen");
@@ -682,6 +707,7 @@ fn event(text: &Text) -> BoxedStrategy<Event> {
         3 => forms,
         1 => (0_u8..3).prop_map(|id| Event::Removed { id: format!("r{id}") }),
         1 => switch,
+        1 => configuration(text.clone()).prop_map(|it| Event::ConfigurationRead(Box::new(it))),
     ];
     prop_oneof![5 => course, 5 => queues, 4 => files, 7 => facts, 2 => rosters].boxed()
 }
@@ -778,6 +804,7 @@ fn deliver(stage: &mut Stage, scope: u8, end: End) -> Outcome<Delivery> {
 /// Laws 1, 2, 3, 7 and 11 of a session and the state that it ends in.
 fn holds(steps: &[Step]) -> Outcome {
     let mut stage = Stage::run(steps)?;
+    stage.lift_budget();
     // Here nobody looks before: what a look consumes would go unnoticed.
     stage.peeks = false;
     for scope in 0..3 {
@@ -813,6 +840,7 @@ fn holds(steps: &[Step]) -> Outcome {
 /// Law 10: a session restored from its lines goes on like the one that never stopped.
 fn goes_on(steps: &[Step]) -> Outcome {
     let mut stage = Stage::run(steps)?;
+    stage.lift_budget();
     let mut restored = Stage::new(Profile::Staged);
     restored.session = stage.restored()?;
     restored.disk.clone_from(&stage.disk);
@@ -859,7 +887,13 @@ fn is_apart(steps: &[Step]) -> Outcome {
     let feeds_agents = |step: &Step| {
         matches!(
             step,
-            Step::Event(_, Event::Registered(_) | Event::Removed { .. } | Event::Configured(_))
+            Step::Event(
+                _,
+                Event::Registered(_)
+                    | Event::Removed { .. }
+                    | Event::Configured(_)
+                    | Event::ConfigurationRead(_)
+            )
         )
     };
     for (to, from) in [([0, 2], 1), ([0, 1], 2), ([1, 2], 0)] {

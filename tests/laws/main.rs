@@ -7,6 +7,7 @@
 //! one operation a line, and kept in `regressions/`; give it a name in `named.rs` as well.
 
 mod binary;
+mod configuration;
 mod disk;
 mod escape;
 mod isolation;

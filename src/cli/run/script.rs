@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::matching::Pattern;
 use super::reference::{Text, is_name};
+use crate::configuration::nearest;
 
 /// A script that can be run.
 #[derive(Debug)]
@@ -756,15 +757,9 @@ fn member_places(line: &str) -> Vec<(String, usize)> {
 
 /// A hint at the word that was probably meant, empty when none is near.
 pub fn did_you_mean(word: &str, known: &[&str]) -> String {
-    let nearest = known
-        .iter()
-        .map(|one| (strsim::damerau_levenshtein(word, one), one))
-        .min_by_key(|(distance, _)| *distance);
-    match nearest {
-        Some((distance, one)) if distance <= 1 + one.len() / 3 => {
-            format!(", did you mean `{one}`?")
-        }
-        _ => String::new(),
+    match nearest(word, known.iter().copied()) {
+        Some(one) => format!(", did you mean `{one}`?"),
+        None => String::new(),
     }
 }
 

@@ -23,7 +23,7 @@ pub use rosters::{Parsed, configure, fork, opening, register, remove, reset, ros
 pub use state::{
     date_set, fact_set, file, goal_charge, goal_set, hook_context, hook_outcome, job_ended,
     mention_add, mode_set, patch_revised, plan_set, pool_set, section_set, skill_attach,
-    skill_offer, state, task_put, task_remove, task_replace, usage_report, verifier_started,
+    skill_offer, spent, state, task_put, task_remove, task_replace, usage_report, verifier_started,
     watched_files, wire_task,
 };
 pub use turns::{agent_settle, agent_spawn, tool_begin, tool_end, turn_begin, turn_end};

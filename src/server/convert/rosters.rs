@@ -83,6 +83,7 @@ pub fn opening(params: SessionOpenParams) -> Result<Parsed> {
         trusted: params.trusted,
         deny: params.deny,
         own: params.own,
+        configuration_file: None,
     };
     Ok(Parsed { opening, unreadable, skipped })
 }
@@ -176,6 +177,7 @@ fn roster_row(member: &Member) -> RosterRow {
         policy: member.reminder.stated_policy().to_string(),
         source: match member.source {
             Source::Default | Source::Standing => RosterSource::Default,
+            Source::Config => RosterSource::Config,
             Source::Client => RosterSource::Client,
         },
     }

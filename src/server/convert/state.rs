@@ -2,8 +2,9 @@
 
 use super::{Reported, Result, agent_path, invalid, named, on_scope, on_session, path, value};
 use crate::engine::{
-    AttachedSkill, Charge, Event, GoalReport, Job, Mention, MentionKind, Mode, OfferedSkill,
-    PlanReport, PlanState, PoolName, Scope, ScopePath, Session, Task, TaskStatus, Usage, Value,
+    AttachedSkill, Budget, Charge, Event, GoalReport, Job, Mention, MentionKind, Mode,
+    OfferedSkill, PlanReport, PlanState, PoolName, Scope, ScopePath, Session, Spent, Task,
+    TaskStatus, Usage, Value,
 };
 use crate::files;
 use reminderd_protocol::scope::Scope as WireScope;
@@ -102,6 +103,17 @@ pub fn wire_task(task: &Task) -> wire_state::Task {
         blocks: task.blocks.clone(),
         description: task.description.clone(),
     }
+}
+
+/// What telling something has cost so far.
+pub fn spent(spent: Spent) -> wire_state::Spent {
+    wire_state::Spent { entries: spent.entries, tokens: spent.tokens }
+}
+
+fn budget(session: &Session, scope: &Scope) -> wire_state::BudgetState {
+    let Budget { per_wait, per_session } = session.configuration().budget;
+    let left = per_session.map(|budget| budget.saturating_sub(scope.history.tokens()));
+    wire_state::BudgetState { per_wait, per_session, left }
 }
 
 /// `pool/set`
@@ -362,6 +374,8 @@ pub fn state(session: &Session, scope: &Scope, wire_scope: WireScope) -> wire_st
         facts: scope.facts.named.iter().map(|(name, it)| (name.clone(), json(it))).collect(),
         diagnostics: Vec::new(),
         files: wire_state::WatchedFilesState::default(),
+        spent: scope.history.spent().map(|(kind, it)| (kind.to_owned(), spent(it))).collect(),
+        budget: budget(session, scope),
         agents: agents
             .map(|agent| {
                 serde_json::json!({

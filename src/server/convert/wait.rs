@@ -86,6 +86,7 @@ pub fn explanation(row: Explanation) -> ExplainRow {
         speaks: row.speaks,
         reason: row.reason,
         tokens: row.tokens,
+        spent: (row.spent.entries > 0).then(|| super::spent(row.spent)),
         next: row.next,
     }
 }
