@@ -12,8 +12,8 @@ mod support;
 use std::time::Duration;
 
 use reminderd::engine::{
-    Audience, Definition, Event, Kit, Material, Opening, ScopePath, Session, Staged, Task,
-    TaskStatus, Value, WaitRequest,
+    Audience, CallInput, Definition, Event, Kit, Material, Opening, ScopePath, Session, Staged,
+    Switch, Task, TaskStatus, Value, WaitRequest,
 };
 use reminderd::reminders::Catalogue;
 use serde_json::json;
@@ -45,6 +45,9 @@ fn main() {
     if std::env::args().any(|argument| argument == "files") {
         return watched_files();
     }
+    if std::env::args().any(|argument| argument == "rules") {
+        return many_rules();
+    }
     if std::env::args().any(|argument| argument == "store") {
         return kept_sessions();
     }
@@ -59,6 +62,7 @@ fn main() {
     engine_events();
     engine_wait("engine: stage + commit, nothing to say", 0);
     engine_wait("engine: stage + commit, 3 entries", 3);
+    many_rules();
     grown_session();
     idle_sessions();
     many_diagnostics();
@@ -250,6 +254,60 @@ fn engine_wait(what: &str, entries: usize) {
         })
     });
     table::row(what, Figure::Time(figure), None, &Target::Below(Duration::from_micros(20)));
+}
+
+/// A WAIT with five hundred rules, after a turn that touched a hundred paths and made fifty calls:
+/// a third each of conditions, globs and patterns of calls, three of which speak.
+fn many_rules() {
+    const RULES: usize = 500;
+    let rule = |number: usize| {
+        let mut form = match number % 3 {
+            0 => json!({"when": format!("facts.f{} > 1 and turn == 1", number % 60)}),
+            1 => json!({"globs": [format!("src/part{number}/**"), format!("*.x{number}")]}),
+            _ => json!({"tool": {"name": "Bash", "input": format!("make (a{number}|b{number})")}}),
+        };
+        form["body"] = json!(format!("rule {number}: {{{{ facts.f0 }}}} of {{{{ turn }}}}"));
+        Definition {
+            id: format!("rule-{number}"),
+            kind: "rule".to_owned(),
+            settings: serde_json::from_value(form).expect("plain data"),
+            audience: Audience::ROOT,
+        }
+    };
+    let mut session = session_in_a_turn(0);
+    let root = Some("/w".to_owned());
+    let kinds = [("edited-files".to_owned(), Switch::Off)].into();
+    let reminders = (0..RULES).map(rule).collect();
+    let opening = Opening { root, kinds, reminders, ..Opening::default() };
+    session.open(0, opening).expect("the opening is sound");
+    let mut events = Vec::new();
+    for number in 0..60 {
+        let value = Value::Integer(number % 3 / 2 * 2);
+        events.push(Event::FactSet { name: format!("f{number}"), value });
+    }
+    for number in 0..100 {
+        let path = format!("/w/src/part{}/some/deep/file{number}.rs", 3 * number);
+        events.push(Event::Touched { path, wrote: true, whole: false });
+    }
+    for number in 0..50 {
+        let call = "c".to_owned();
+        let command = format!("cd some/where && make c{number} --jobs 4 --verbose");
+        let texts = vec![format!(r#"{{"command":"{command}"}}"#), command];
+        let input = Some(CallInput { value: Value::Null, texts });
+        events.push(Event::CallBegan { call: call.clone(), input });
+        events.push(Event::CallEnded { call, name: "Bash".to_owned(), ok: true });
+    }
+    for event in events {
+        session.apply(0, &ScopePath::ROOT, event).expect("the event is sound");
+    }
+    drop(session.take_lines());
+    let mut number = 0;
+    let figure = median_of(ENGINE_ROUNDS / 10, || {
+        number += 1;
+        time(|| wait_and_release(&mut session, number, false))
+    });
+    let target = Target::Below(Duration::from_millis(2));
+    table::row("engine: WAIT with 500 rules", Figure::Time(figure), None, &target);
 }
 
 /// A WAIT of a session that has told ten thousand records and holds a thousand open tasks, against

@@ -45,6 +45,7 @@ folders! {
     pending_events => "pending-events",
     plan => "plan",
     profiles => "profiles",
+    recipes => "recipes",
     recovery => "recovery",
     revised_patch => "revised-patch",
     roster => "roster",

@@ -181,6 +181,27 @@ fn place_of(source: &str, byte: usize) -> (u32, u32) {
 mod tests {
     use super::*;
 
+    /// The page lists what there is.
+    #[test]
+    fn the_page_names_every_name_and_no_filter_that_is_not_there() {
+        const PAGE: &str = include_str!("../../protocol/RULES.md");
+        let (_, page) = PAGE.split_once("\n## Names\n").expect("the page lists names");
+        for name in names::all(true) {
+            assert!(
+                page.contains(&format!("`{name}`")) || page.contains(&format!("`{name}.")),
+                "{name}"
+            );
+        }
+        let (_, filters) = page.split_once("and these filters: ").expect("the page lists filters");
+        let (filters, _) = filters.split_once(".\n").expect("the list ends");
+        let mut state = ENVIRONMENT.empty_state();
+        for filter in filters.split(", ").map(|filter| filter.trim_matches('`')) {
+            let unknown = minijinja::ErrorKind::UnknownFilter;
+            let applied = state.apply_filter(filter, &[]);
+            assert!(applied.map_or_else(|error| error.kind() != unknown, |_| true), "{filter}");
+        }
+    }
+
     #[test]
     fn places_are_counted_in_characters_from_one() {
         assert_eq!(place_of("ab", 0), (1, 1));
