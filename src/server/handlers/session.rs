@@ -115,7 +115,7 @@ fn configure(
     opening: &Opening,
 ) -> Result<Configured, ErrorObject> {
     let root = opening.root.as_deref().or(session.root()).map(str::to_owned);
-    if opening.root.is_none() {
+    if opening.root.is_none() && root.is_some() {
         // What is stored says where it is.
         call.daemon.configuration().look(root.as_deref());
     }
