@@ -4,10 +4,13 @@
 //! A path counts as often as it is touched, a call once. What a telling told is noted in its record
 //! as a range of what happened, so that history decides: what it lost is offered again.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
+use memchr::memmem::Finder;
 use regex::{Regex, RegexBuilder};
+use regex_syntax::hir::literal::Extractor;
 use serde::Deserialize;
 
 use super::names::below_root;
@@ -19,6 +22,61 @@ const GLOBS_MAX: usize = 1_000;
 const PATTERN_BYTES_MAX: usize = 4 << 10;
 /// What a compiled pattern may take, in bytes.
 const COMPILED_BYTES_MAX: usize = 1 << 20;
+/// Texts of which a pattern needs one, at most: with more it is quicker to try the pattern itself.
+const NEEDLES_MAX: usize = 64;
+
+/// Texts of which one must stand in whatever a pattern matches.
+#[derive(Debug, Default)]
+struct Needles(Vec<Finder<'static>>);
+
+impl Needles {
+    /// Those of texts, one of which every match has in it.
+    fn new<T: AsRef<[u8]>>(texts: impl IntoIterator<Item = T>) -> Self {
+        let finder = |text: T| {
+            let text = text.as_ref();
+            (!text.is_empty()).then(|| Finder::new(text).into_owned())
+        };
+        let finders: Option<Vec<_>> = texts.into_iter().map(finder).collect();
+        Self(finders.filter(|finders| finders.len() <= NEEDLES_MAX).unwrap_or_default())
+    }
+
+    /// Whether anything in the heap could match.
+    fn may_match(&self, heap: &[u8]) -> bool {
+        self.0.is_empty() || self.0.iter().any(|needle| needle.find(heap).is_some())
+    }
+
+    /// Those of a regular expression: the texts with which every match begins, where they are few.
+    fn of_pattern(source: &str) -> Self {
+        let Ok(parsed) = regex_syntax::parse(source) else { return Self::default() };
+        let found = Extractor::new().extract(&parsed);
+        let texts = found.literals().unwrap_or_default().iter();
+        Self::new(texts.map(|text| text.as_bytes().to_vec()))
+    }
+
+    /// Those of globs: of each that does not take back the longest text without a wildcard.
+    fn of_globs(globs: &[String]) -> Self {
+        let matching = globs.iter().filter(|glob| !glob.starts_with('!'));
+        Self::new(matching.map(|glob| {
+            // Behind a class, an alternative or an escape no text is sure to be needed as it stands.
+            let plain = glob.split(['[', '{', '\\']).next().unwrap_or_default().trim_end();
+            // `**/` may stand for nothing, so that the slashes beside it are not needed.
+            let runs = plain.split(['*', '?']).map(|run| run.trim_matches('/'));
+            runs.max_by_key(|run| run.len()).unwrap_or_default()
+        }))
+    }
+}
+
+/// What the patterns of all rules are looked for in, put together once a WAIT: most match nothing
+/// of it, and then neither path nor call need be looked at.
+#[derive(Default)]
+struct Heaps {
+    paths: OnceCell<Vec<u8>>,
+    texts: OnceCell<Vec<u8>>,
+}
+
+fn heap<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<u8> {
+    texts.flat_map(|text| text.bytes().chain([b'\n'])).collect()
+}
 
 /// The member `tool` of a form.
 #[derive(Debug, Deserialize)]
@@ -36,6 +94,7 @@ pub struct ToolPattern {
     name: Option<Regex>,
     /// Is looked for in the texts of an input.
     input: Option<Regex>,
+    needles: Needles,
     ok: Option<bool>,
 }
 
@@ -54,17 +113,18 @@ impl ToolPattern {
         };
         Ok(Self {
             name: name.as_ref().map(whole).transpose()?,
+            needles: Needles::of_pattern(input.as_deref().unwrap_or_default()),
             input: input.map(|input| pattern("input", &input)).transpose()?,
             ok,
         })
     }
 
+    /// Whether a call of a tool whose name matches does.
     fn matches(&self, call: &FinishedCall) -> bool {
         let has = |pattern: &Regex, input: &CallInput| {
             input.texts.iter().any(|text| pattern.is_match(text))
         };
         self.ok.is_none_or(|ok| ok == call.ok)
-            && self.name.as_ref().is_none_or(|name| name.is_match(&call.name))
             && self
                 .input
                 .as_ref()
@@ -73,8 +133,30 @@ impl ToolPattern {
 
     /// The calls of the turn that match and were not told.
     pub fn matched<'a>(&self, view: &View<'a>, told: &Ranges) -> Vec<&'a FinishedCall> {
-        let finished = view.scope.calls.finished();
-        finished.filter(|call| !told.hold(call.serial) && self.matches(call)).collect()
+        let finished = || view.scope.calls.finished();
+        let heaps = view.workings.of::<Heaps>();
+        let texts = heaps.texts.get_or_init(|| {
+            let inputs = finished().filter_map(|call| call.input.as_ref());
+            heap(inputs.flat_map(|input| &input.texts).map(String::as_str))
+        });
+        if !self.needles.may_match(texts) {
+            return Vec::new();
+        }
+        // A turn calls few tools, many times each.
+        let mut known: Option<(&str, bool)> = None;
+        let mut is_meant = |name: &'a str| match known {
+            Some((known, is_meant)) if known == name => is_meant,
+            _ => {
+                let is_meant = self.name.as_ref().is_none_or(|pattern| pattern.is_match(name));
+                known = Some((name, is_meant));
+                is_meant
+            }
+        };
+        let is_new = |call: &&FinishedCall| !told.hold(call.serial);
+        finished()
+            .filter(is_new)
+            .filter(|call| is_meant(&call.name) && self.matches(call))
+            .collect()
     }
 }
 
@@ -96,6 +178,7 @@ fn pattern(member: &str, source: &str) -> Result<Regex, Refusal> {
 #[derive(Debug)]
 pub struct Globs {
     matcher: Gitignore,
+    needles: Needles,
 }
 
 impl Globs {
@@ -121,20 +204,32 @@ impl Globs {
             }
         }
         let matcher = builder.build();
-        matcher.map(|matcher| Self { matcher }).or_else(|error| refused(None, error.to_string()))
+        let needles = Needles::of_globs(globs);
+        matcher
+            .map(|matcher| Self { matcher, needles })
+            .or_else(|error| refused(None, error.to_string()))
     }
 
     /// The paths of the turn that match and were not told.
     pub fn matched<'a>(&self, view: &View<'a>, told: &Ranges) -> Vec<(&'a String, &'a Touch)> {
-        let touched = view.scope.facts.touched.iter();
-        touched
+        let touched = || view.scope.facts.touched.iter();
+        let heaps = view.workings.of::<Heaps>();
+        let paths = heaps
+            .paths
+            .get_or_init(|| heap(touched().filter_map(|(path, _)| below_root(view, path))));
+        if !self.needles.may_match(paths) {
+            return Vec::new();
+        }
+        touched()
             .filter(|(path, touch)| {
                 !told.hold(touch.at)
-                    && below_root(view, path).is_some_and(|path| {
-                        self.matcher.matched_path_or_any_parents(path, false).is_ignore()
-                    })
+                    && below_root(view, path).is_some_and(|path| self.matches(path))
             })
             .collect()
+    }
+
+    fn matches(&self, path: &str) -> bool {
+        self.matcher.matched_path_or_any_parents(path, false).is_ignore()
     }
 }
 
@@ -176,7 +271,68 @@ mod tests {
         let pattern = ToolPattern::new(settings).expect("a pattern");
         let texts = texts.map(|texts| texts.iter().map(|&text| text.to_owned()).collect());
         let input = texts.map(|texts| CallInput { texts, ..CallInput::default() });
-        pattern.matches(&FinishedCall { serial: 1, name: name.to_owned(), ok, input })
+        let all = heap(input.iter().flat_map(|it| &it.texts).map(String::as_str));
+        let is_meant = pattern.name.as_ref().is_none_or(|pattern| pattern.is_match(name));
+        let call = FinishedCall { serial: 1, name: name.to_owned(), ok, input };
+        let matches = is_meant && pattern.matches(&call);
+        assert!(!matches || pattern.needles.may_match(&all), "{pattern:?} matches, unseen");
+        matches
+    }
+
+    #[test]
+    fn what_a_match_needs_is_never_more_than_there_is() {
+        let paths = [
+            "a", "b", "a/b", "a/x/b", "x/a", "x/a/y", "a.rs", "x/a.rs", "{a", "a b", "a ", "A",
+            "[a]", "a]", "!a", "#a", "ab/c", "a/ab", "ä/ö",
+        ];
+        let globs = [
+            "*", "**", "a", "/a", "a/", "/a/", "**/a", "a/**", "a/**/b", "**/a/**", "*.rs", "a*b",
+            "?", "[ab]", "{a,b}", "a{,b}", "x/*", "\\!a", "\\#a", "a ", "a\\ ", "a?", "*a*",
+            "a/*/b", "!b", "ä/*",
+        ];
+        let mut matched = 0;
+        for glob in globs {
+            for more in globs {
+                let Ok(both) = Globs::new(&[glob.to_owned(), more.to_owned()]) else { continue };
+                for path in paths.into_iter().filter(|path| both.matches(path)) {
+                    assert!(both.needles.may_match(path.as_bytes()), "{glob} {more}: {path}");
+                    matched += 1;
+                }
+            }
+        }
+        assert!(matched > 1_000, "{matched}");
+        let one = |globs: &[&str]| {
+            let globs: Vec<_> = globs.iter().map(|&glob| glob.to_owned()).collect();
+            Globs::new(&globs).expect("globs").needles
+        };
+        assert!(!one(&["migrations/**", "*.sql", "!*.md"]).may_match(b"src/a.rs\nb.md\n"));
+
+        let texts = ["cargo test", "run cargo", "CARGO", "x\ny", "", "aab", "naïve"];
+        let patterns = [
+            "cargo (test|nextest)",
+            "^cargo",
+            "(?i)cargo",
+            "go$",
+            "(?m)^y",
+            "a*b",
+            "",
+            ".",
+            "a{2}",
+            "x|cargo",
+            r"\bcargo\b",
+            "[a-z]+ test",
+            "na.ve",
+            "(?s)x.y",
+            "^$",
+        ];
+        for source in patterns {
+            let (pattern, needles) =
+                (Regex::new(source).expect(source), Needles::of_pattern(source));
+            for text in texts.into_iter().filter(|text| pattern.is_match(text)) {
+                assert!(needles.may_match(text.as_bytes()), "{source}: {text}");
+            }
+        }
+        assert!(!Needles::of_pattern("cargo (test|nextest)").may_match(b"cargo build\n"));
     }
 
     #[test]
