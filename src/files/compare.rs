@@ -179,6 +179,7 @@ impl Desk {
         let before = known.position;
         // Events were lost: a stamp may have been put back unheard.
         let is_suspect = before.rescans != position.rescans;
+        let check = |(path, watched)| check(path, watched, position, is_suspect);
         let checks = if hears_all && !is_suspect {
             let in_turn = known.next_in_turn(IN_TURN);
             let mut paths: HashSet<&str> = known.restless.iter().map(|path| &**path).collect();
@@ -198,11 +199,11 @@ impl Desk {
                 paths.extend(spelling.map(|(path, _)| &**path));
             }
             let named = paths.into_iter().filter_map(|path| known.watched.get_key_value(path));
-            named.filter_map(|(path, watched)| check(path, watched, position)).collect()
+            named.filter_map(check).collect()
         } else {
-            let all = known.watched.iter();
-            let all = all.filter_map(|(path, watched)| check(path, watched, position));
-            all.map(|check| Check { is_hinted: check.is_hinted || is_suspect, ..check }).collect()
+            let mut all = Vec::with_capacity(known.watched.len());
+            all.extend(known.watched.iter().filter_map(check));
+            all
         };
         Plan { checks, position, epochs }
     }
@@ -367,7 +368,13 @@ enum Look {
     Large,
 }
 
-fn check(path: &Arc<str>, watched: &Watched, position: Position) -> Option<Check> {
+/// What is to be looked at of a file, when hints had come so far.
+fn check(
+    path: &Arc<str>,
+    watched: &Watched,
+    position: Position,
+    is_suspect: bool,
+) -> Option<Check> {
     let known = Known::of(watched.known.as_ref()?);
     let sight = watched.sight.as_ref();
     Some(Check {
@@ -375,8 +382,10 @@ fn check(path: &Arc<str>, watched: &Watched, position: Position) -> Option<Check
         sight: sight.and_then(|sight| sight.stamp.map(|stamp| (stamp, sight.is_trusted))),
         differing: sight.filter(|_| watched.differs()).map(|sight| sight.state.clone()),
         // Mostly there was no event at all since.
-        is_hinted: sight
-            .is_some_and(|sight| sight.at < position.sequence && watched.place.is_hinted(sight.at)),
+        is_hinted: is_suspect
+            || sight.is_some_and(|sight| {
+                sight.at < position.sequence && watched.place.is_hinted(sight.at)
+            }),
         known,
     })
 }

@@ -13,6 +13,8 @@ use parking_lot::Mutex;
 
 use crate::engine::Fingerprint;
 
+use super::text;
+
 /// The most bytes of contents that are held plain, over all of the daemon.
 const PLAIN_BYTES_MAX: usize = 8 << 20;
 /// Contents below this many bytes are never packed: their bookkeeping costs as much.
@@ -24,6 +26,7 @@ pub struct Content {
     /// Its place in the order of arrival.
     number: u64,
     bytes: u64,
+    is_plain: bool,
     body: Mutex<Body>,
     home: Weak<Contents>,
 }
@@ -44,6 +47,11 @@ impl Content {
     /// Its size as it was read, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Whether the bytes are its text as they stand ([`text::is_plain`]).
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// The bytes as they were read.
@@ -128,6 +136,7 @@ impl Contents {
             fingerprint,
             number,
             bytes: size as u64,
+            is_plain: text::is_plain(&bytes),
             body: Mutex::new(Body::Plain(Arc::new(bytes))),
             home: Arc::downgrade(self),
         });

@@ -27,13 +27,23 @@ const SHARE_LINES_MIN: usize = 8;
 /// The least share of the bytes of a WAIT that is worth telling, while there are any.
 const SHARE_BYTES_MIN: usize = 512;
 
-/// The two states of a file's content, as bytes on disk. What is not there is empty.
+/// The two states of a file's content. What is not there is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sides<'a> {
     /// What was told.
-    pub old: &'a [u8],
+    pub old: Side<'a>,
     /// What stands there now.
-    pub new: &'a [u8],
+    pub new: Side<'a>,
+}
+
+/// One state of a file's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side<'a> {
+    /// The bytes on disk.
+    pub bytes: &'a [u8],
+    /// Whether they are known to be the text as they stand ([`super::text::is_plain`]): then most of
+    /// them are only compared.
+    pub is_plain: bool,
 }
 
 /// What is told of changes whose content may be shown, in the order of `files`.
@@ -101,13 +111,21 @@ fn diff(sides: &Sides<'_>, limits: &DiffLimits, deadline: Instant) -> Result<Dif
 fn texts<'a>(
     sides: &Sides<'a>,
     limits: &DiffLimits,
-) -> Result<(Cow<'a, str>, Cow<'a, str>), &'static str> {
-    if sides.old.len().max(sides.new.len()) > count(limits.file_bytes) {
+) -> Result<(Cow<'a, [u8]>, Cow<'a, [u8]>), &'static str> {
+    if sides.old.bytes.len().max(sides.new.bytes.len()) > count(limits.file_bytes) {
         return Err("it is too large for a diff");
     }
-    match (decode(sides.old), decode(sides.new)) {
-        (Decoded::Text(old), Decoded::Text(new)) => Ok((old, new)),
-        _ => Err("it is binary"),
+    text(sides.old).zip(text(sides.new)).ok_or("it is binary")
+}
+
+fn text(side: Side<'_>) -> Option<Cow<'_, [u8]>> {
+    if side.is_plain {
+        return Some(side.bytes.into());
+    }
+    match decode(side.bytes) {
+        Decoded::Text(Cow::Borrowed(text)) => Some(text.as_bytes().into()),
+        Decoded::Text(Cow::Owned(text)) => Some(text.into_bytes().into()),
+        Decoded::Binary => None,
     }
 }
 
@@ -155,13 +173,13 @@ struct Shown {
 /// same. `None` when the deadline has passed already; when it passes under way, the diff is right but
 /// not the shortest.
 pub fn unified<'a>(old: &'a str, new: &'a str, deadline: Instant) -> Option<Hunks<'a>> {
-    start(old, new, usize::MAX, deadline)
+    start(old.as_bytes(), new.as_bytes(), usize::MAX, deadline)
 }
 
-/// As [`unified`], with the first lines only; the others are counted.
+/// As [`unified`], of texts that are UTF-8, with the first lines only; the others are counted.
 fn start<'a>(
-    old: &'a str,
-    new: &'a str,
+    old: &'a [u8],
+    new: &'a [u8],
     most_lines: usize,
     deadline: Instant,
 ) -> Option<Hunks<'a>> {
@@ -171,17 +189,14 @@ fn start<'a>(
     let mut start = Hunks { hunks: Vec::new(), lines: 0 };
     let Some(Common { start: above, end: below }) = common(old, new) else { return Some(start) };
     let before = last_lines(&old[..above]);
-    let after: Vec<_> =
-        old[old.len() - below..].split_inclusive('\n').take(CONTEXT_LINES).collect();
-    let lines = |text: &'a str| -> Vec<&'a str> {
-        let mut lines = before.clone();
-        push_lines(&mut lines, &text[above..text.len() - below]);
-        lines.extend(&after);
-        lines
+    let after = first_lines(&old[old.len() - below..]);
+    let lines = |text: &'a [u8]| -> Vec<&'a str> {
+        let differing = lines_in(&text[above..text.len() - below]);
+        before.iter().copied().chain(differing).chain(after.iter().copied()).collect()
     };
     let (old_lines, new_lines) = (lines(old), lines(new));
     let operations = operations(&old_lines, &new_lines, before.len(), after.len(), deadline);
-    let above = memchr::memchr_iter(b'\n', &old.as_bytes()[..above]).count() - before.len();
+    let above = memchr::memchr_iter(b'\n', &old[..above]).count() - before.len();
     let mut left = most_lines;
     for operations in group_diff_ops(operations, CONTEXT_LINES) {
         let first = operations
@@ -199,15 +214,14 @@ fn start<'a>(
     Some(start)
 }
 
-fn push_lines<'a>(lines: &mut Vec<&'a str>, text: &'a str) {
+/// The lines of whole lines of a text that is UTF-8, each with its `\n`.
+fn lines_in(text: &[u8]) -> impl Iterator<Item = &str> {
+    // Their ends are the ends of characters.
+    let text = std::str::from_utf8(text).unwrap_or_default();
+    let last = (!text.is_empty() && !text.ends_with('\n')).then_some(text.len());
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
     let mut start = 0;
-    for end in memchr::memchr_iter(b'\n', text.as_bytes()) {
-        lines.push(&text[start..=end]);
-        start = end + 1;
-    }
-    if start < text.len() {
-        lines.push(&text[start..]);
-    }
+    ends.chain(last).map(move |end| &text[std::mem::replace(&mut start, end)..end])
 }
 
 /// The way from the old lines to the new ones, of which the first and the last are known to be equal.
@@ -285,17 +299,16 @@ struct Common {
 }
 
 /// `None` where all is the same.
-fn common(old: &str, new: &str) -> Option<Common> {
-    let (old, new) = (old.as_bytes(), new.as_bytes());
+fn common(old: &[u8], new: &[u8]) -> Option<Common> {
     let same = same_start(old, new);
     if same == old.len() && same == new.len() {
         return None;
     }
-    let start = old[..same].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let start = memchr::memrchr(b'\n', &old[..same]).map_or(0, |at| at + 1);
     let (old, new) = (&old[start..], &new[start..]);
     let same = same_end(old, new);
     // A line that begins within what is the same may begin elsewhere on the other side.
-    let end = old[old.len() - same..].iter().position(|byte| *byte == b'\n');
+    let end = memchr::memchr(b'\n', &old[old.len() - same..]);
     Some(Common { start, end: end.map_or(0, |at| same - at - 1) })
 }
 
@@ -318,11 +331,17 @@ fn same_end(one: &[u8], other: &[u8]) -> usize {
     same + one.zip(other).take_while(|(a, b)| a == b).count()
 }
 
-/// The last lines of a text, as many as context needs.
-fn last_lines(text: &str) -> Vec<&str> {
-    let mut lines: Vec<_> = text.split_inclusive('\n').rev().take(CONTEXT_LINES).collect();
-    lines.reverse();
-    lines
+/// The last lines of whole lines, as many as context needs.
+fn last_lines(text: &[u8]) -> Vec<&str> {
+    // The end of the line before them.
+    let end = memchr::memrchr_iter(b'\n', text).nth(CONTEXT_LINES);
+    lines_in(&text[end.map_or(0, |at| at + 1)..]).collect()
+}
+
+/// The first lines, as many as context needs.
+fn first_lines(text: &[u8]) -> Vec<&str> {
+    let end = memchr::memchr_iter(b'\n', text).nth(CONTEXT_LINES - 1);
+    lines_in(&text[..end.map_or(text.len(), |at| at + 1)]).collect()
 }
 
 /// The lines of one step of the way from the old text to the new one.
@@ -468,6 +487,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::text::is_plain;
     use super::*;
 
     fn soon() -> Instant {
@@ -480,16 +500,21 @@ mod tests {
         lines.join("\n") + "\n"
     }
 
+    fn sides<'a>(old: &'a [u8], new: &'a [u8]) -> Sides<'a> {
+        let side = |bytes| Side { bytes, is_plain: is_plain(bytes) };
+        Sides { old: side(old), new: side(new) }
+    }
+
     fn whole(old: &str, new: &str) -> String {
         unified(old, new, soon()).expect("there is time").to_string()
     }
 
     fn told(files: &[(&str, &str)], limits: &DiffLimits) -> Vec<(String, u64)> {
-        let sides = files
+        let pairs = files
             .iter()
-            .map(|(old, new)| Sides { old: old.as_bytes(), new: new.as_bytes() })
+            .map(|(old, new)| sides(old.as_bytes(), new.as_bytes()))
             .collect::<Vec<_>>();
-        let changes = changes(&sides, limits, soon()).into_iter();
+        let changes = changes(&pairs, limits, soon()).into_iter();
         changes
             .map(|change| match change {
                 Change::Diff { text, omitted } => (text, omitted),
@@ -611,7 +636,7 @@ mod tests {
         let large = "x\n".repeat(128 << 10);
         let larger = format!("{large}x");
         let of = |old: &[u8], new: &[u8]| {
-            changes(&[Sides { old, new }], &limits, soon()).pop().expect("one for one")
+            changes(&[sides(old, new)], &limits, soon()).pop().expect("one for one")
         };
         let withheld = |reason: &str| Change::Withheld(reason.to_owned());
         assert_eq!(of(b"a\0", b"a"), withheld("it is binary"));
@@ -619,7 +644,7 @@ mod tests {
         assert_eq!(of(larger.as_bytes(), b""), withheld("it is too large for a diff"));
         assert!(matches!(of(b"a", large.as_bytes()), Change::Diff { .. }));
         assert_eq!(of(b"a\r\n", b"a\n"), withheld("its text is the same"));
-        let past = changes(&[Sides { old: b"a", new: b"b" }], &limits, Instant::now());
+        let past = changes(&[sides(b"a", b"b")], &limits, Instant::now());
         assert_eq!(past, [withheld("there was no time to compare it")]);
         // Not UTF-8, and told all the same.
         let latin = of(b"caf\xe9\n", b"th\xe9\r\n");
@@ -718,11 +743,11 @@ mod tests {
                 bytes: all_bytes,
                 ..DiffLimits::default()
             };
-            let sides: Vec<_> = files
+            let pairs: Vec<_> = files
                 .iter()
-                .map(|(old, new)| Sides { old: old.as_bytes(), new: new.as_bytes() })
+                .map(|(old, new)| sides(old.as_bytes(), new.as_bytes()))
                 .collect();
-            let changes = changes(&sides, &limits, soon());
+            let changes = changes(&pairs, &limits, soon());
             prop_assert_eq!(changes.len(), files.len());
             let (mut lines, mut bytes) = (0, 0);
             for (change, (old, new)) in changes.iter().zip(&files) {

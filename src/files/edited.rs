@@ -6,13 +6,17 @@ use std::time::Instant;
 use crate::engine::{Change, DiffLimits, Edited, FileState};
 
 use super::compare::Difference;
+use super::contents::Content;
 use super::desk::Desk;
-use super::diff::{self, Sides};
+use super::diff::{self, Side, Sides};
 use super::identity;
 use super::secrecy::{Reason, Secrecy};
 
 /// The two contents of a difference that may be shown.
-type Contents = (Arc<Vec<u8>>, Arc<Vec<u8>>);
+type Contents = (Known, Known);
+
+/// The bytes of a content, and whether they are its text as they stand.
+type Known = (Arc<Vec<u8>>, bool);
 
 /// Why content is not told under a name that would allow it.
 const RENAMED: &str = "it holds, or held, the content of a file that is not shown";
@@ -67,7 +71,9 @@ impl Desk {
             };
             differences.iter().zip(reasons).map(contents).collect()
         };
-        let sides: Vec<_> = told.iter().flatten().map(|(old, new)| Sides { old, new }).collect();
+        let sides =
+            told.iter().flatten().map(|(old, new)| Sides { old: side(old), new: side(new) });
+        let sides: Vec<_> = sides.collect();
         let mut changes = diff::changes(&sides, limits, deadline).into_iter();
         let changes: Vec<_> = told
             .iter()
@@ -114,11 +120,19 @@ fn contents(difference: &Difference, secrecy: &Secrecy) -> Result<Contents, Kept
         return unfit("it is too large for a diff");
     };
     match (was, old) {
-        (FileState::Missing, _) => Ok((Arc::default(), new.read())),
-        (FileState::File { .. }, Some(old)) => Ok((old.read(), new.read())),
+        (FileState::Missing, _) => Ok((Known::default(), known(new))),
+        (FileState::File { .. }, Some(old)) => Ok((known(old), known(new))),
         (FileState::File { .. }, None) => unfit("its earlier content is not kept"),
         (FileState::Other(_) | FileState::Unreadable(_), _) => {
             unfit("its earlier content is not known")
         }
     }
+}
+
+fn known(content: &Content) -> Known {
+    (content.read(), content.is_plain())
+}
+
+fn side((bytes, is_plain): &Known) -> Side<'_> {
+    Side { bytes, is_plain: *is_plain }
 }

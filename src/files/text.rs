@@ -31,6 +31,14 @@ pub fn decode(bytes: &[u8]) -> Decoded<'_> {
     decode_part(bytes, true)
 }
 
+/// Whether bytes are the text that they say, as they stand: UTF-8 without byte-order mark, NUL and
+/// carriage return.
+pub fn is_plain(bytes: &[u8]) -> bool {
+    Encoding::for_bom(bytes).is_none()
+        && memchr::memchr2(0, b'\r', bytes).is_none()
+        && std::str::from_utf8(bytes).is_ok()
+}
+
 /// As [`decode`], for the beginning of something longer: a character that the end of `bytes` cuts in
 /// two is left out.
 pub fn decode_start(bytes: &[u8]) -> Decoded<'_> {
