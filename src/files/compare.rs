@@ -123,7 +123,7 @@ impl Desk {
         let mut is_complete = true;
         let mut large = Vec::new();
         for (number, check) in plan.checks.iter().enumerate() {
-            if number % LOOKS_BETWEEN == 0 && patience.is_over() {
+            if number.is_multiple_of(LOOKS_BETWEEN) && patience.is_over() {
                 is_complete = false;
                 break;
             }

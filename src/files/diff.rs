@@ -214,7 +214,7 @@ fn start<'a>(
     Some(start)
 }
 
-/// The lines of whole lines of a text that is UTF-8, each with its `\n`.
+/// The lines of a part of a text that is UTF-8, cut between lines; each with its `\n`.
 fn lines_in(text: &[u8]) -> impl Iterator<Item = &str> {
     // Their ends are the ends of characters.
     let text = std::str::from_utf8(text).unwrap_or_default();
@@ -270,8 +270,8 @@ fn same_lines(old: &[&str], new: &[&str]) -> usize {
 
 /// How many lines of either side a change has, where few have and many behind it are the same.
 fn gap(old: &[&str], new: &[&str]) -> Option<(usize, usize)> {
-    let counts = (1..=GAP_LINES_MAX).flat_map(|sum| (0..=sum).map(move |old| (old, sum - old)));
-    counts.into_iter().find(|(old_count, new_count)| {
+    let mut counts = (1..=GAP_LINES_MAX).flat_map(|sum| (0..=sum).map(move |old| (old, sum - old)));
+    counts.find(|(old_count, new_count)| {
         let old = old.get(*old_count..*old_count + RUN_LINES);
         let new = new.get(*new_count..*new_count + RUN_LINES);
         old.is_some() && old == new
@@ -331,7 +331,7 @@ fn same_end(one: &[u8], other: &[u8]) -> usize {
     same + one.zip(other).take_while(|(a, b)| a == b).count()
 }
 
-/// The last lines of whole lines, as many as context needs.
+/// The last lines of such a part, as many as context needs.
 fn last_lines(text: &[u8]) -> Vec<&str> {
     // The end of the line before them.
     let end = memchr::memrchr_iter(b'\n', text).nth(CONTEXT_LINES);
