@@ -134,6 +134,39 @@ fn a_former_owner_is_refused() {
     });
 }
 
+/// What memory holds of closed sessions is bounded, in number and in bytes.
+#[test]
+fn closed_sessions_in_memory_are_bounded() {
+    let store = MemoryStore::default();
+    let open = acquired(&store, "open", &[opened(0)]);
+    let close = |session: &str, at: Millis, line: Line| {
+        let lease = acquired(&store, session, &[line]);
+        store.release(&lease, at).wait_here(PATIENCE).expect("it is given back");
+    };
+    let names = || {
+        let listed = store.list().expect("they can be read");
+        listed.into_iter().map(|it| it.session).collect::<Vec<_>>()
+    };
+    for number in 0..memory::CLOSED_MAX as u64 {
+        close(&format!("{number}"), number, opened(number));
+    }
+    // One that is opened and closed again is the latest.
+    close("0", 10_000, told(10_000, "again"));
+    assert_eq!(names().len(), memory::CLOSED_MAX + 1);
+    close("one more", 10_001, opened(10_001));
+    let left = names();
+    assert_eq!(left.len(), memory::CLOSED_MAX + 1);
+    assert!(!left.contains(&"1".to_owned()), "the quietest went");
+    assert!(left.contains(&"0".to_owned()) && left.contains(&"open".to_owned()));
+    assert_eq!(lines_of(&store, "1"), []);
+    // One large one makes room for itself, and stays.
+    close("large", 10_002, told(10_002, &"x".repeat(memory::CLOSED_BYTES_MAX + 1)));
+    assert_eq!(names(), ["large", "open"]);
+    close("small", 10_003, opened(10_003));
+    assert_eq!(names(), ["open", "small"]);
+    kept(&store.append(&open, &[told(1, "a")], When::Now));
+}
+
 #[test]
 fn a_flush_covers_what_came_before_it() {
     with_each(|store| {
