@@ -24,20 +24,22 @@
 //! command that says all it has, they are given half a second. What was answered before is written
 //! out, for which a client that does not read is given half a second.
 
+use std::fs::File;
 use std::future::{Future, poll_fn};
+use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use std::{fmt, io, io::Write as _};
+use std::{fmt, io};
 
 use futures_util::future::BoxFuture;
 use rustix::fs::FileType;
 use rustix::process::{Pid, test_kill_process};
 use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
 use tokio::net::{UnixStream, unix::pipe};
 use tokio::time::{Instant, Sleep};
 
@@ -395,6 +397,7 @@ pub fn open_stdin() -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
     Ok(match file_type(&input)? {
         FileType::Fifo => Box::new(pipe::Receiver::from_owned_fd(input)?),
         FileType::Socket => Box::new(open_socket(input)?),
+        FileType::RegularFile => Box::new(Regular(input.into())),
         _ => Box::new(tokio::io::stdin()),
     })
 }
@@ -405,8 +408,42 @@ pub fn open_stdout() -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
     Ok(match file_type(&output)? {
         FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(output)?),
         FileType::Socket => Box::new(open_socket(output)?),
+        FileType::RegularFile => Box::new(Regular(output.into())),
         _ => Box::new(tokio::io::stdout()),
     })
+}
+
+/// A regular file. It is read and written here and now: it keeps nobody waiting, and a thread for it
+/// takes longer than what a hook has to say.
+struct Regular(File);
+
+impl AsyncRead for Regular {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = self.0.read(buffer.initialize_unfilled());
+        Poll::Ready(read.map(|bytes| buffer.advance(bytes)))
+    }
+}
+
+impl AsyncWrite for Regular {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(self.0.write(bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
 }
 
 fn file_type(descriptor: &OwnedFd) -> io::Result<FileType> {
