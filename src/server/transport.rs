@@ -193,7 +193,7 @@ struct ConnectionTask<R, W> {
 /// How far the messages that are here were applied.
 enum Applied {
     Everything,
-    UntilFull,
+    NotAll,
     Ended(End),
 }
 
@@ -216,8 +216,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ConnectionTask<R, W> {
             }
             match applied {
                 Applied::Ended(end) => return Poll::Ready(end),
-                _ if self.is_full() => return self.poll_client_death(context),
-                Applied::UntilFull => continue,
+                _ if self.is_full() || self.dispatcher.holds_back() => {
+                    return self.poll_client_death(context);
+                }
+                Applied::NotAll => continue,
                 Applied::Everything => {}
             }
             match pin!(self.input.read_buf(self.decoder.room())).poll(context) {
@@ -243,9 +245,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ConnectionTask<R, W> {
         self.encoder.pending().len() >= self.limits.output_bytes
     }
 
-    /// Applies the messages that are here, as long as there is room for their answers.
+    /// Applies the messages that are here, as long as there is room for their answers and none of
+    /// them holds back those behind it.
     fn apply(&mut self) -> Applied {
-        while !self.is_full() {
+        while !self.is_full() && !self.dispatcher.holds_back() {
             match self.decoder.next_frame() {
                 None => return Applied::Everything,
                 Some(Frame::Begins(framing)) => self.encoder.set_framing(framing),
@@ -261,7 +264,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ConnectionTask<R, W> {
                 Some(Frame::Unreadable(error)) => return Applied::Ended(End::Unreadable(error)),
             }
         }
-        Applied::UntilFull
+        Applied::NotAll
     }
 
     fn collect_from_peer(&mut self, context: &mut Context<'_>) {
@@ -499,6 +502,14 @@ mod tests {
 
         fn call(&self, _: &Arc<Connection>, method: &'static Method, params: &str) -> Outcome {
             let answer = RawValue::from_string(params.to_owned()).unwrap();
+            if method.name == "session/open" {
+                let (sender, receiver) = oneshot::channel();
+                self.waits.lock().push(sender);
+                return Outcome::First(Box::pin(async move {
+                    drop(receiver.await);
+                    Outcome::Now(Ok(answer))
+                }));
+            }
             if method.name != "reminder/wait" {
                 self.settle();
                 return Outcome::Now(Ok(answer));
@@ -567,6 +578,32 @@ mod tests {
         for id in 1..=8 {
             assert_eq!(client.next().await["id"], id);
         }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_has_yet_to_take_effect_holds_back_those_behind_it() {
+        let mut client = Client::start(Limits::default()).await;
+        client.request(1, "session/open", "{}").await;
+        client.request(2, "turn/begin", "{}").await;
+        while client.application.waits.lock().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        client.application.settle();
+        for id in [1, 2] {
+            assert_eq!(client.next().await["id"], id);
+        }
+        // The input may end meanwhile.
+        client.request(3, "session/open", "{}").await;
+        client.request(4, "turn/begin", "{}").await;
+        while client.application.waits.lock().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        client.input.shutdown().await.unwrap();
+        client.application.settle();
+        for id in [3, 4] {
+            assert_eq!(client.next().await["id"], id);
+        }
+        assert_eq!(client.end.await.unwrap().status(), 1);
     }
 
     #[tokio::test]

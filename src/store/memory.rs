@@ -90,7 +90,7 @@ impl Store for MemoryStore {
     fn load(&self, session: &str) -> Result<Loaded, StoreError> {
         let sessions = self.sessions.lock();
         let Some(ledger) = sessions.by_name.get(session) else { return Ok(Loaded::default()) };
-        Ok(Loaded { lines: ledger.lines.clone(), bytes: 0, fence: ledger.fence })
+        Ok(Loaded { lines: ledger.lines.clone(), fence: ledger.fence, ..Loaded::default() })
     }
 
     fn list(&self) -> Result<Vec<Listed>, StoreError> {

@@ -211,7 +211,8 @@ impl Store for SqliteStore {
         };
         ledger.refuse_others(&self.daemons)?;
         let texts = texts(&view, ledger.id).map_err(|error| failed(&error))?;
-        let lines = texts.iter().map(|text| serde_json::from_str(text)).collect::<Result<_, _>>();
+        let lines =
+            texts.iter().map(|text| serde_json::from_str(text)).collect::<Result<Vec<Line>, _>>();
         let lines = lines.map_err(|error| {
             StoreError::Failed(format!(
                 "a line of session {session:?} cannot be read: {error} (session/close with forget \
@@ -219,7 +220,11 @@ impl Store for SqliteStore {
             ))
         })?;
         let bytes = texts.iter().map(String::len).sum();
-        Ok(Loaded { lines, bytes, fence: ledger.fence })
+        let snapshot_bytes = match lines.first() {
+            Some(Line::Snapshot(_)) => texts[0].len(),
+            _ => 0,
+        };
+        Ok(Loaded { lines, bytes, snapshot_bytes, fence: ledger.fence })
     }
 
     fn list(&self) -> Result<Vec<Listed>, StoreError> {
@@ -275,7 +280,10 @@ impl Store for SqliteStore {
     }
 
     fn forget(&self, session: &str) -> Ticket {
-        self.ask(|promise| Job::Forget { session: session.to_owned(), promise })
+        let mut leaving = self.shared.leaving.lock();
+        let ticket = self.ask(|promise| Job::Forget { session: session.to_owned(), promise });
+        leaving.insert(session.to_owned(), ticket.clone());
+        ticket
     }
 
     fn flush(&self) -> Ticket {
@@ -666,11 +674,12 @@ impl Writer {
             }
             Job::Release { lease, promise, .. } => {
                 self.lost.remove(&(lease.session().to_owned(), lease.fence()));
-                self.shared.leaving.lock().remove(lease.session());
+                self.left(lease.session(), &promise);
                 promise
             }
             Job::Flush { promise } => promise,
-            Job::Forget { promise, .. } => {
+            Job::Forget { session, promise } => {
+                self.left(&session, &promise);
                 promise.settle(outcome.and_then(|()| self.empty_log()));
                 return;
             }
@@ -697,6 +706,14 @@ impl Writer {
                 }
                 Job::Append { lease, epoch, lines, .. } => {
                     let key = (lease.session().to_owned(), lease.fence());
+    /// What was asked for of a session is done, unless more was since.
+    fn left(&self, session: &str, promise: &Promise) {
+        let mut leaving = self.shared.leaving.lock();
+        if leaving.get(session).is_some_and(|ticket| promise.settles(ticket)) {
+            leaving.remove(session);
+        }
+    }
+
                     if self.lost.get(&key).is_some_and(|lost| lost >= epoch) {
                         Err(StoreError::Failed(
                             "what came before it could not be written (try again)".to_owned(),
