@@ -188,7 +188,7 @@ impl Daemon {
             let mut made = stored.unwrap_or_else(|| Session::new(kit(), session));
             // A session that could not be opened is not there.
             let opened = with(&mut made)?;
-            let taken = self.take(made, connection, replayed, at);
+            let taken = self.take(made, connection, &replayed, at);
             let life = if is_stored { Life::Restored(taken) } else { Life::New(taken) };
             return Ok((opened, life));
         }
@@ -211,7 +211,7 @@ impl Daemon {
                 format!("session {name:?} is there already: fork into another name"),
             ));
         }
-        Ok(self.take(made, connection, replayed, at))
+        Ok(self.take(made, connection, &replayed, at))
     }
 
     /// Erases a session that is not live, whatever is wrong with what is stored of it. The ticket
@@ -240,14 +240,12 @@ impl Daemon {
         let stored = self.read(move |store| {
             let mut replayed = store.load(&name).map_err(|error| convert::store_error(&error))?;
             let lines = std::mem::take(&mut replayed.lines);
-            let session = match lines.is_empty() {
-                true => None,
-                false => Some(
-                    Session::restore(kit(), name.as_str(), lines)
-                        .map_err(|refusal| convert::unreadable(&name, &refusal))?,
-                ),
-            };
-            Ok(Stored { session, replayed })
+            if lines.is_empty() {
+                return Ok(Stored { session: None, replayed });
+            }
+            let session = Session::restore(kit(), name.as_str(), lines)
+                .map_err(|refusal| convert::unreadable(&name, &refusal))?;
+            Ok(Stored { session: Some(session), replayed })
         });
         stored.await?
     }
@@ -265,7 +263,7 @@ impl Daemon {
     }
 
     /// Puts a session into its place, which is free, and takes its lease.
-    fn take(&self, mut made: Session, connection: u64, replayed: Loaded, at: Millis) -> Taken {
+    fn take(&self, mut made: Session, connection: u64, replayed: &Loaded, at: Millis) -> Taken {
         // What history held of it needs no undoing.
         let mut lines = made.take_lines();
         if lines.is_empty() {
@@ -277,10 +275,9 @@ impl Daemon {
         let name = made.id().to_owned();
         let (lease, appended) = self.store.acquire(&name, replayed.fence, made.root(), &lines);
         let files = SessionFiles::new(&self.files, &made, self.store.directory());
-        let Loaded { bytes, snapshot_bytes, .. } = replayed;
-        let since = bytes - snapshot_bytes + appended.bytes;
+        let since = replayed.bytes - replayed.snapshot_bytes + appended.bytes;
         let store = Arc::clone(&self.store);
-        let kept = Kept::new(made, store, lease.clone(), snapshot_bytes, since);
+        let kept = Kept::new(made, store, lease.clone(), replayed.snapshot_bytes, since);
         let slot = Arc::new(Slot {
             session: Mutex::new(kept),
             files,
@@ -326,7 +323,8 @@ impl Daemon {
         let tickets = kept.let_go(at);
         drop(kept);
         let slot = known.remove();
-        self.by_tag.remove(&slot.tag);
+        // Its place is free: another connection may have opened it again.
+        self.by_tag.remove_if(&slot.tag, |_, other| Arc::ptr_eq(other, &slot));
         self.checks.end_session(session);
         Some(tickets)
     }

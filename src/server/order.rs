@@ -241,7 +241,7 @@ impl Dispatcher {
                     return;
                 }
                 Ok(Poll::Ready(outcome)) => {
-                    self.take_on(Id { text: &id_text }, method, outcome, out)
+                    self.take_on(Id { text: &id_text }, method, outcome, out);
                 }
                 Err(_) => write_answer(out, &id_text, &Err(panicked(method))),
             }
