@@ -95,20 +95,25 @@ fn served(arguments: &ServeArguments) -> io::Result<()> {
         return if *detached { Ok(()) } else { Err(io::Error::other(message)) };
     };
     let daemon = Arc::new(Daemon::new(Surroundings::System, sharing.keeping.store()));
-    let claim = runtime.block_on(async {
-        let listener = claim.listen(sharing.tcp)?;
+    let serving = Arc::clone(&daemon);
+    let terms = Terms {
+        idle: Duration::from_secs(sharing.idle),
+        version: sharing.version(),
+        limits: Limits::default(),
+    };
+    let (tcp, detached) = (sharing.tcp, *detached);
+    // On a worker: one that hears of a client takes it in and serves it at once, where the thread that
+    // started the runtime would have to be woken first.
+    let claim = runtime.spawn(async move {
+        let listener = claim.listen(tcp)?;
         println!("listening on {}", listener.place(&endpoint).display());
-        if *detached {
+        if detached {
             leave_stdio(log, state.as_deref())?;
         }
-        let terms = Terms {
-            idle: Duration::from_secs(sharing.idle),
-            version: sharing.version(),
-            limits: Limits::default(),
-        };
         let told_to_end = told_to_end()?;
-        io::Result::Ok(serve_shared(&daemon, claim, listener, terms, told_to_end).await)
-    })?;
+        io::Result::Ok(serve_shared(&serving, claim, listener, terms, told_to_end).await)
+    });
+    let claim = runtime.block_on(claim).map_err(io::Error::other)??;
     daemon.end(keeping::END_PATIENCE);
     drop(claim);
     // What still looks at a disk is not waited for.

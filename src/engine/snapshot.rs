@@ -2,7 +2,7 @@
 //! the process and nothing else: a replay of the lines and a replay that begins at a snapshot of
 //! them yield the same session.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -44,7 +44,8 @@ pub struct Snapshot {
     for_capped_agents: Vec<KeptMember>,
     /// Committed tokens: a second commit answers the same after a restart too.
     committed: BTreeMap<String, Fate>,
-    former: BTreeMap<String, Record>,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    left_behind: VecDeque<Record>,
     serial: Serial,
 }
 
@@ -98,7 +99,7 @@ impl Session {
             for_agents: self.for_agents.iter().map(KeptMember::of).collect(),
             for_capped_agents: self.for_capped_agents.iter().map(KeptMember::of).collect(),
             committed: committed.map(|(token, fate)| (token.clone(), fate.clone())).collect(),
-            former: self.former.clone(),
+            left_behind: self.former.clone(),
             serial: self.serial,
         }))
     }
@@ -134,7 +135,7 @@ impl Snapshot {
         session.for_agents = into_roster(self.for_agents, kit.registry)?;
         session.for_capped_agents = into_roster(self.for_capped_agents, kit.registry)?;
         session.fates = fates;
-        session.former = self.former;
+        session.former = self.left_behind;
         session.serial = self.serial;
         Ok(session)
     }

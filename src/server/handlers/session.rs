@@ -12,11 +12,11 @@ use reminderd_protocol::session::{
 };
 use serde_json::value::RawValue;
 
-use super::{Call, answer, convert, internal};
+use super::{Call, answer, convert, count_skipped, internal};
 use crate::engine::ScopePath;
 use crate::server::daemon::{Daemon, Life, Slot, Taken};
 use crate::server::{Answer, Outcome};
-use crate::store::{Loaded, StoreError, Ticket};
+use crate::store::Ticket;
 
 /// The longest name of a session, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
@@ -31,7 +31,8 @@ fn check_name(session: &str) -> Result<(), ErrorObject> {
     Ok(())
 }
 
-/// `session/open`
+/// `session/open`. What is stored is read beside the connection's path; the messages behind this one
+/// wait for it.
 pub fn open(call: &Call<'_>) -> Outcome {
     opened(call).unwrap_or_else(|error| Outcome::Now(Err(error)))
 }
@@ -73,31 +74,37 @@ fn opened(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let client = call.connection.client();
     let trusted = client.and_then(|client| client.options["trusted"].as_bool());
     opening.trusted = opening.trusted.or(trusted);
-    let ((opened, roster), life) =
-        call.daemon.open(&session, call.connection.id(), call.at, |session| {
-            let opened =
-                session.open(call.at, opening).map_err(|refusal| convert::error(&refusal))?;
-            call.count_skipped(session, skipped)?;
+    let daemon = Arc::clone(call.daemon);
+    let (connection, at) = (call.connection.id(), call.at);
+    Ok(Outcome::First(Box::pin(async move {
+        let opened = daemon.open(&session, connection, at, |session| {
+            let opened = session.open(at, opening).map_err(|refusal| convert::error(&refusal))?;
+            count_skipped(session, at, skipped)?;
             let root =
                 session.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
             Ok((opened, convert::roster(root)))
-        })?;
-    let (state, taken) = match life {
-        Life::Live(ticket) => (OpenState::Live, Err(ticket)),
-        Life::Restored(taken) => (OpenState::Restored, Ok(taken)),
-        Life::New(taken) => (OpenState::New, Ok(taken)),
-    };
-    let answer = answer(&SessionOpenResult {
-        session,
-        state,
-        records: convert::records_report(opened, unreadable),
-        roster,
-        untrusted: Vec::new(),
-    });
-    Ok(match taken {
-        Ok(taken) => once_taken(call.daemon, taken, answer),
-        Err(ticket) => once_joined(ticket, answer),
-    })
+        });
+        let ((opened, roster), life) = match opened.await {
+            Ok(opened) => opened,
+            Err(error) => return Outcome::Now(Err(error)),
+        };
+        let (state, taken) = match life {
+            Life::Live(ticket) => (OpenState::Live, Err(ticket)),
+            Life::Restored(taken) => (OpenState::Restored, Ok(taken)),
+            Life::New(taken) => (OpenState::New, Ok(taken)),
+        };
+        let answer = answer(&SessionOpenResult {
+            session,
+            state,
+            records: convert::records_report(opened, unreadable),
+            roster,
+            untrusted: Vec::new(),
+        });
+        match taken {
+            Ok(taken) => once_taken(&daemon, taken, answer),
+            Err(ticket) => once_joined(ticket, answer),
+        }
+    })))
 }
 
 /// `session/fork`
@@ -126,38 +133,41 @@ fn forked(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
         roster: convert::roster(root),
         untrusted: Vec::new(),
     };
-    let taken = call.daemon.adopt(forked, call.connection.id(), call.at)?;
-    Ok(once_taken(call.daemon, taken, answer(&result)))
+    let daemon = Arc::clone(call.daemon);
+    let (connection, at) = (call.connection.id(), call.at);
+    Ok(Outcome::First(Box::pin(async move {
+        match daemon.adopt(forked, connection, at).await {
+            Ok(taken) => once_taken(&daemon, taken, answer(&result)),
+            Err(error) => Outcome::Now(Err(error)),
+        }
+    })))
 }
 
-/// `session/close`. Where the store cannot keep what was written behind, the answer says so.
+/// `session/close`. Where the store cannot keep what was written behind, the answer says so. What is
+/// only stored can be erased all the same.
 pub fn close(call: &Call<'_>) -> Outcome {
-    let closed = call.params().and_then(|params: SessionCloseParams| {
-        let SessionCloseParams { session, forget } = params;
-        match call.daemon.close(&session, call.at) {
-            Ok(mut tickets) => {
-                if forget {
-                    tickets = vec![call.daemon.store().forget(&session)];
-                }
-                Ok(tickets)
-            }
-            // What is only stored can be erased all the same, whatever is wrong with it.
-            Err(unknown) if forget => match call.daemon.store().load(&session) {
-                Ok(loaded) if loaded == Loaded::default() => Err(unknown),
-                Err(error @ (StoreError::Held(_) | StoreError::Unusable(_))) => {
-                    Err(convert::store_error(&error))
-                }
-                Ok(_) | Err(StoreError::Failed(_)) => {
-                    Ok(vec![call.daemon.store().forget(&session)])
-                }
-            },
-            Err(unknown) => Err(unknown),
-        }
-    });
-    let tickets = match closed {
+    let SessionCloseParams { session, forget } = match call.params() {
+        Ok(params) => params,
         Err(error) => return Outcome::Now(Err(error)),
-        Ok(tickets) => tickets,
     };
+    match call.daemon.close(&session, call.at) {
+        Ok(_) if forget => once_done(vec![call.daemon.store().forget(&session)]),
+        Ok(tickets) => once_done(tickets),
+        Err(_) if forget => {
+            let daemon = Arc::clone(call.daemon);
+            Outcome::First(Box::pin(async move {
+                match daemon.erase(&session).await {
+                    Ok(ticket) => once_done(vec![ticket]),
+                    Err(error) => Outcome::Now(Err(error)),
+                }
+            }))
+        }
+        Err(unknown) => Outcome::Now(Err(unknown)),
+    }
+}
+
+/// Answers once the store is done.
+fn once_done(tickets: Vec<Ticket>) -> Outcome {
     if tickets.iter().all(|ticket| ticket.outcome() == Some(Ok(()))) {
         return Outcome::Now(Ok(RawValue::NULL.to_owned()));
     }
