@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use reminderd::engine::{Author, Change, FileState, ScopePath};
-use reminderd::files::diff::Limits;
+use reminderd::engine::{Author, Change, DiffLimits, FileState, ScopePath};
 use reminderd::files::secrecy::{self, Secrecy};
 use reminderd::files::{Bounds, Desk, Difference, Files, Options};
 use tempfile::TempDir;
@@ -175,7 +174,7 @@ fn own_writes_never_come_back() {
         assert_eq!(differences[0].author, Author::Outside);
         let contents = [&differences[0].old, &differences[0].new]
             .map(|content| content.as_ref().expect("it is kept").read());
-        assert_eq!([&*contents[0], &*contents[1]], [&b"three\n"[..], b"three, formatted\n"]);
+        assert_eq!([&**contents[0], &**contents[1]], [&b"three\n"[..], b"three, formatted\n"]);
     }
 }
 
@@ -334,7 +333,7 @@ fn many_edits_are_one_difference() {
         let differences = session.differences();
         let old = differences[0].old.as_ref().expect("it is kept").read();
         let new = differences[0].new.as_ref().expect("it is kept").read();
-        assert_eq!((&*old, &*new), (&b"one\n"[..], &b"four\n"[..]));
+        assert_eq!((&**old, &**new), (&b"one\n"[..], &b"four\n"[..]));
         // What is told is what was compared; what came after that is the next report.
         session.write("a", "five\n");
         session.desk.learn(&ROOT, &session.path("a"), Some(&differences[0].now));
@@ -657,7 +656,7 @@ fn what_is_told_of_a_change_is_what_may_be_and_fits() {
         session.write("binary", b"a\0c");
         fs::remove_file(session.path("gone")).expect("it was there");
         let deadline = Instant::now() + Duration::from_secs(30);
-        let edited = session.desk.edited(session.differences(), &Limits::default(), deadline);
+        let edited = session.desk.edited(session.differences(), &DiffLimits::default(), deadline);
         let told: Vec<_> = edited
             .iter()
             .map(|edited| {
@@ -687,7 +686,7 @@ fn what_is_told_of_a_change_is_what_may_be_and_fits() {
         // What is back is shown whole, as far as it fits.
         session.wait_and_commit();
         session.write("gone", lines(50));
-        let edited = session.desk.edited(session.differences(), &Limits::default(), deadline);
+        let edited = session.desk.edited(session.differences(), &DiffLimits::default(), deadline);
         assert!(matches!(edited[0].change, Change::Diff { omitted: 10, .. }), "{edited:?}");
     }
 }

@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use reminderd::engine::{Change, ScopePath};
-use reminderd::files::diff::Limits;
+use reminderd::engine::{Change, DiffLimits, ScopePath};
 use reminderd::files::secrecy::{self, Secrecy};
 use reminderd::files::{Bounds, Desk, Files, Options};
 use tempfile::TempDir;
@@ -73,7 +72,7 @@ pub fn changed(what: &str, lines: usize, target: &Target) {
             time(|| {
                 let found = differences(&desk);
                 let deadline = Instant::now() + Duration::from_secs(5);
-                let edited = desk.edited(found, &Limits::default(), deadline);
+                let edited = desk.edited(found, &DiffLimits::default(), deadline);
                 assert!(matches!(edited[0].change, Change::Diff { .. }));
                 let path = &edited[0].paths[0];
                 desk.learn(&ScopePath::ROOT, path, Some(&edited[0].now));

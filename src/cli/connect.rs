@@ -41,11 +41,14 @@ pub struct ConnectArguments {
     sharing: SharingArguments,
 }
 
-/// Runs the command. Leaves by `process::exit`: a thread of the runtime may hang in a read of stdin.
+/// Runs the command. Leaves by `process::exit` with the runtime as it is: a thread of it may hang in
+/// a read of stdin, and its end would wait for that.
 pub fn run(arguments: &ConnectArguments) -> ExitCode {
-    log::to_stderr();
+    log::to_stderr_if_asked();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let connected = runtime.and_then(|runtime| runtime.block_on(connected(&arguments.sharing)));
+    let connected = runtime.as_ref().map_err(io::Error::to_string).and_then(|runtime| {
+        runtime.block_on(connected(&arguments.sharing)).map_err(|error| error.to_string())
+    });
     let (status, reason) =
         connected.unwrap_or_else(|error| (1, format!("no shared daemon: {error}")));
     if status != 0 {

@@ -10,6 +10,8 @@ use parking_lot::Mutex;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+/// The variable that says what is logged.
+const LEVEL: &str = "REMINDERD_LOG";
 /// The file in the state directory.
 const FILE: &str = "daemon.log";
 /// How large it gets before it is moved to `daemon.log.old`, in bytes.
@@ -20,6 +22,14 @@ pub fn to_stderr() {
     start(io::stderr);
 }
 
+/// Logs to stderr where `REMINDERD_LOG` asks for it. For a command that says in other ways whatever
+/// matters, and is over sooner than a log is set up.
+pub fn to_stderr_if_asked() {
+    if std::env::var_os(LEVEL).is_some() {
+        to_stderr();
+    }
+}
+
 /// Logs to stderr like [`to_stderr`], and from the time on when it is told so to a file.
 pub fn to_stderr_then_file() -> &'static LateFile {
     static LOG: LateFile = LateFile(Mutex::new(None));
@@ -28,8 +38,7 @@ pub fn to_stderr_then_file() -> &'static LateFile {
 }
 
 fn start(writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) {
-    let filter =
-        EnvFilter::try_from_env("REMINDERD_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_env(LEVEL).unwrap_or_else(|_| EnvFilter::new("warn"));
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
     // Another subscriber can only be there in a program that embeds this one: its choice stands.
     drop(subscriber.try_init());

@@ -100,17 +100,22 @@ fn served(arguments: &ServeArguments) -> io::Result<()> {
     let daemon = Daemon::new(Surroundings::System, sharing.keeping.store(&keeping));
     let configuration = ConfigurationFiles::new(users_file());
     let daemon = Arc::new(daemon.reading(configuration).limited(limits));
-    let claim = runtime.block_on(async {
-        let listener = claim.listen(sharing.tcp)?;
+    let serving = Arc::clone(&daemon);
+    let terms =
+        Terms { idle: Duration::from_secs(sharing.idle), version: sharing.version(), limits };
+    let (tcp, detached) = (sharing.tcp, *detached);
+    // On a worker: one that hears of a client takes it in and serves it at once, where the thread that
+    // started the runtime would have to be woken first.
+    let claim = runtime.spawn(async move {
+        let listener = claim.listen(tcp)?;
         println!("listening on {}", listener.place(&endpoint).display());
-        if *detached {
+        if detached {
             leave_stdio(log, state.as_deref())?;
         }
-        let terms =
-            Terms { idle: Duration::from_secs(sharing.idle), version: sharing.version(), limits };
         let told_to_end = told_to_end()?;
-        io::Result::Ok(serve_shared(&daemon, claim, listener, terms, told_to_end).await)
-    })?;
+        io::Result::Ok(serve_shared(&serving, claim, listener, terms, told_to_end).await)
+    });
+    let claim = runtime.block_on(claim).map_err(io::Error::other)??;
     daemon.end(keeping::END_PATIENCE);
     drop(claim);
     // What still looks at a disk is not waited for.

@@ -43,7 +43,7 @@ mod unconfirmed;
 mod value;
 mod watched;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 pub use calls::{CallInput, Calls, FinishedCall};
 pub use configuration::{Budget, Configuration, LeftOut};
@@ -134,8 +134,9 @@ pub struct Session {
     fates: Fates,
     /// Commits that the store has not kept yet, oldest first.
     unconfirmed: Vec<Unconfirmed>,
-    /// Records of agents that were spawned again since, for commits that come twice.
-    former: BTreeMap<String, Record>,
+    /// Records of agents that were spawned again since, for commits that come twice: oldest first,
+    /// `FORMER_MAX` at most.
+    former: VecDeque<Record>,
     /// The number of the last queued item.
     serial: Serial,
     /// Values of clients that this build does not know, by what they are.
@@ -187,7 +188,7 @@ impl Session {
             removed: BTreeSet::new(),
             fates: Fates::default(),
             unconfirmed: Vec::new(),
-            former: BTreeMap::new(),
+            former: VecDeque::new(),
             serial: 0,
             skipped: BTreeMap::new(),
             lines: Vec::new(),
@@ -472,7 +473,8 @@ impl Session {
                 let history = &self.scope(scope)?.history;
                 let record = record.as_deref().and_then(|id| {
                     let held = history.record(id).map(|delivered| &delivered.record);
-                    held.or_else(|| self.former.get(id)).cloned()
+                    let mut former = self.former.iter();
+                    held.or_else(|| former.find(|record| record.id == id)).cloned()
                 });
                 let committed = record
                     .iter()

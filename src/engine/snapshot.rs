@@ -2,7 +2,7 @@
 //! the process and nothing else: a replay of the lines and a replay that begins at a snapshot of
 //! them yield the same session.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,8 @@ pub struct Snapshot {
     removed: BTreeSet<String>,
     /// Committed tokens: a second commit answers the same after a restart too.
     committed: BTreeMap<String, Fate>,
-    former: BTreeMap<String, Record>,
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    left_behind: VecDeque<Record>,
     serial: Serial,
 }
 
@@ -115,7 +116,7 @@ impl Session {
             tunings: self.tunings.clone(),
             removed: self.removed.clone(),
             committed: committed.map(|(token, fate)| (token.clone(), fate.clone())).collect(),
-            former: self.former.clone(),
+            left_behind: self.former.clone(),
             serial: self.serial,
         }))
     }
@@ -156,7 +157,7 @@ impl Snapshot {
         session.tunings = self.tunings;
         session.removed = self.removed;
         session.fates = fates;
-        session.former = self.former;
+        session.former = self.left_behind;
         session.serial = self.serial;
         Ok(session)
     }

@@ -1,7 +1,7 @@
 //! Tokens: proof that a client was offered something. A token belongs to one scope and turn and is
 //! open, committed, released or expired; only a commit tells.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -207,6 +207,14 @@ impl Fates {
     /// A token whose commit came to nothing.
     pub fn retract(&mut self, token: &str) {
         self.committed.remove(token);
+    }
+
+    /// Commits that told these records are not known any more: what they told cannot be said again.
+    pub fn forget_records(&mut self, forgotten: &BTreeSet<String>) {
+        self.committed.retain(|_, fate| match fate {
+            Fate::Committed { record: Some(record), .. } => !forgotten.contains(record),
+            _ => true,
+        });
     }
 
     /// The committed tokens, by their text.

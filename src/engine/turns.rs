@@ -1,5 +1,7 @@
 //! Turns and agents: who is talking, and when it ends.
 
+use std::collections::BTreeSet;
+
 use super::Session;
 use super::calls::Calls;
 use super::event::{SettleOutcome, Switches, TurnOutcome};
@@ -12,6 +14,9 @@ use super::token::Expiry;
 
 /// Agents that a session holds at most, settled ones included.
 const AGENTS_MAX: usize = 10_000;
+/// Records of agents' former conversations that a session keeps. The tokens of older ones are
+/// unknown.
+pub(super) const FORMER_MAX: usize = 1024;
 
 impl Session {
     pub(super) fn begin_turn(&mut self, path: &ScopePath, turn: &str) -> Result<(), Refusal> {
@@ -106,8 +111,12 @@ impl Session {
         scope.roster = roster;
         let former = self.scopes.insert(path.clone(), scope);
         self.leave_behind(path);
-        for delivered in former.iter().flat_map(|former| former.history.records()) {
-            self.former.insert(delivered.record.id.clone(), delivered.record.clone());
+        let told = former.iter().flat_map(|former| former.history.records());
+        self.former.extend(told.map(|delivered| delivered.record.clone()));
+        let beyond = self.former.len().saturating_sub(FORMER_MAX);
+        let forgotten: BTreeSet<_> = self.former.drain(..beyond).map(|record| record.id).collect();
+        if !forgotten.is_empty() {
+            self.fates.forget_records(&forgotten);
         }
         if let Some(records) = self.awaited.remove(path) {
             self.adopt_records(at, path, &records)?;

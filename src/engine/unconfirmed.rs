@@ -102,7 +102,7 @@ impl Session {
         let Unconfirmed { scope: path, open, told, taken, .. } = unconfirmed;
         self.fates.retract(token);
         if unconfirmed.left_behind {
-            self.former.retain(|id, _| Some(id) != told.as_ref());
+            self.former.retain(|record| Some(&record.id) != told.as_ref());
             self.fates.note(open.token, Fate::Expired(Expiry::TurnEnded));
             return true;
         }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::engine::{Author, FileState, ScopePath};
 
 use super::contents::Content;
-use super::desk::{Desk, Place, Sight, Watched};
+use super::desk::{Desk, Judged, Place, Sight, Watched};
 use super::disk::{self, Patience, Stamp};
 use super::hints::Position;
 use super::identity;
@@ -28,6 +28,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// How many files of which nothing was heard are looked at in each comparison, in turn.
 const IN_TURN: usize = 64;
+
+/// After how many looks the clock is asked: it costs a fifth of a `stat`.
+const LOOKS_BETWEEN: usize = 16;
 
 /// A watched file that differs from what the scope knows of it.
 #[derive(Clone, Debug)]
@@ -46,6 +49,8 @@ pub struct Difference {
     pub old: Option<Arc<Content>>,
     /// The content that stands there, if it may be kept.
     pub new: Option<Arc<Content>>,
+    /// Whether that may be shown under each of the paths, as far as it was judged with the look.
+    pub(super) judged: Vec<Option<Judged>>,
 }
 
 /// A directory as it is spelled, and the real one.
@@ -97,6 +102,7 @@ struct Looked {
     state: FileState,
     stamp: Option<Stamp>,
     content: Option<Arc<Content>>,
+    judged: Option<Judged>,
 }
 
 impl Desk {
@@ -116,8 +122,8 @@ impl Desk {
         let mut looked = Vec::new();
         let mut is_complete = true;
         let mut large = Vec::new();
-        for check in &plan.checks {
-            if patience.is_over() {
+        for (number, check) in plan.checks.iter().enumerate() {
+            if number.is_multiple_of(LOOKS_BETWEEN) && patience.is_over() {
                 is_complete = false;
                 break;
             }
@@ -173,6 +179,7 @@ impl Desk {
         let before = known.position;
         // Events were lost: a stamp may have been put back unheard.
         let is_suspect = before.rescans != position.rescans;
+        let check = |(path, watched)| check(path, watched, position, is_suspect);
         let checks = if hears_all && !is_suspect {
             let in_turn = known.next_in_turn(IN_TURN);
             let mut paths: HashSet<&str> = known.restless.iter().map(|path| &**path).collect();
@@ -192,10 +199,11 @@ impl Desk {
                 paths.extend(spelling.map(|(path, _)| &**path));
             }
             let named = paths.into_iter().filter_map(|path| known.watched.get_key_value(path));
-            named.filter_map(|(path, watched)| check(path, watched)).collect()
+            named.filter_map(check).collect()
         } else {
-            let all = known.watched.iter().filter_map(|(path, watched)| check(path, watched));
-            all.map(|check| Check { is_hinted: check.is_hinted || is_suspect, ..check }).collect()
+            let mut all = Vec::with_capacity(known.watched.len());
+            all.extend(known.watched.iter().filter_map(check));
+            all
         };
         Plan { checks, position, epochs }
     }
@@ -216,7 +224,9 @@ impl Desk {
                 state: state.clone(),
                 stamp: check.sight.map(|(stamp, _)| stamp),
                 content: None,
+                judged: None,
             })),
+            (_, false) if patience.is_over() => Look::GivenUp,
             (_, false) if stamp.is_some_and(|stamp| stamp.bytes() > bytes_max) => Look::Large,
             (_, false) => match self.read_again(&check.path, check.known, patience) {
                 Some(looked) => Look::Found(Box::new(looked)),
@@ -228,8 +238,8 @@ impl Desk {
     fn read_again(&self, path: &Arc<str>, known: Known, patience: Patience<'_>) -> Option<Looked> {
         let place = Place::find(&self.files, path);
         let at = self.files.hints.position().sequence;
-        let snapshot = disk::snapshot(place.path(), &self.reading(), patience)?;
-        let content = self.keep(&place, &snapshot);
+        let mut snapshot = disk::snapshot(place.path(), &self.reading(), patience)?;
+        let (content, judged) = self.keep(&place, &mut snapshot);
         let sight = Sight::new(snapshot, at);
         Some(Looked {
             path: path.clone(),
@@ -239,6 +249,7 @@ impl Desk {
             stamp: sight.stamp,
             sight: Some(sight),
             content,
+            judged,
         })
     }
 
@@ -304,8 +315,8 @@ impl Desk {
         is_complete: bool,
     ) -> Vec<Difference> {
         let mut state = self.state.lock();
-        let mut found: Vec<(Arc<str>, Option<Arc<Content>>)> = Vec::new();
-        for Looked { path, place, sight, content, .. } in looked {
+        let mut found = Vec::new();
+        for Looked { path, place, sight, content, judged, .. } in looked {
             let watched = state.scopes.get(scope).and_then(|scope| scope.watched.get(&path));
             // It may have been forgotten meanwhile.
             let Some(watched) = watched else { continue };
@@ -316,7 +327,7 @@ impl Desk {
                 }
                 _ => state.watch(scope, &path, place),
             }
-            found.push((path, content));
+            found.push((path, content, judged));
         }
         if let Some(watched) = state.scopes.get_mut(scope).filter(|_| is_complete) {
             watched.position = plan.position;
@@ -327,7 +338,7 @@ impl Desk {
             }
         }
         let mut differences: BTreeMap<(PathBuf, String), Vec<(u64, Difference)>> = BTreeMap::new();
-        for (path, content) in found {
+        for (path, content, judged) in found {
             let watched = state.scopes.get(scope).and_then(|scope| scope.watched.get(&path));
             let Some(watched) = watched.filter(|watched| watched.differs()) else { continue };
             let (Some(was), Some(sight)) = (watched.known.clone(), &watched.sight) else {
@@ -340,7 +351,8 @@ impl Desk {
             let author = self.files.authors.of(&real, &now, self.session(), scope);
             let key = (real.clone(), content_of(&was));
             let paths = vec![path.to_string()];
-            let difference = Difference { paths, real, was, now, author, old, new };
+            let judged = vec![judged];
+            let difference = Difference { paths, real, was, now, author, old, new, judged };
             differences.entry(key).or_default().push((learnt, difference));
         }
         drop(state);
@@ -356,14 +368,24 @@ enum Look {
     Large,
 }
 
-fn check(path: &Arc<str>, watched: &Watched) -> Option<Check> {
+/// What is to be looked at of a file, when hints had come so far.
+fn check(
+    path: &Arc<str>,
+    watched: &Watched,
+    position: Position,
+    is_suspect: bool,
+) -> Option<Check> {
     let known = Known::of(watched.known.as_ref()?);
     let sight = watched.sight.as_ref();
     Some(Check {
         path: path.clone(),
         sight: sight.and_then(|sight| sight.stamp.map(|stamp| (stamp, sight.is_trusted))),
         differing: sight.filter(|_| watched.differs()).map(|sight| sight.state.clone()),
-        is_hinted: sight.is_some_and(|sight| watched.place.is_hinted(sight.at)),
+        // Mostly there was no event at all since.
+        is_hinted: is_suspect
+            || sight.is_some_and(|sight| {
+                sight.at < position.sequence && watched.place.is_hinted(sight.at)
+            }),
         known,
     })
 }
@@ -377,6 +399,7 @@ fn merged(mut spellings: Vec<(u64, Difference)>) -> Option<Difference> {
     let mut merged = spellings.next()?;
     for other in spellings {
         merged.paths.extend(other.paths);
+        merged.judged.extend(other.judged);
     }
     Some(merged)
 }

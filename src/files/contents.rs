@@ -13,6 +13,8 @@ use parking_lot::Mutex;
 
 use crate::engine::Fingerprint;
 
+use super::text;
+
 /// The most bytes of contents that are held plain, over all of the daemon.
 const PLAIN_BYTES_MAX: usize = 8 << 20;
 /// Contents below this many bytes are never packed: their bookkeeping costs as much.
@@ -24,12 +26,13 @@ pub struct Content {
     /// Its place in the order of arrival.
     number: u64,
     bytes: u64,
+    is_plain: bool,
     body: Mutex<Body>,
     home: Weak<Contents>,
 }
 
 enum Body {
-    Plain(Arc<[u8]>),
+    Plain(Arc<Vec<u8>>),
     /// Only what became smaller by at least an eighth.
     Packed(Box<[u8]>),
 }
@@ -46,14 +49,19 @@ impl Content {
         self.bytes
     }
 
+    /// Whether the bytes are its text as they stand ([`text::is_plain`]).
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
     /// The bytes as they were read.
-    pub fn read(&self) -> Arc<[u8]> {
+    pub fn read(&self) -> Arc<Vec<u8>> {
         match &*self.body.lock() {
             Body::Plain(bytes) => bytes.clone(),
             // What was packed here unpacks, so nothing can be wrong with it.
             Body::Packed(packed) => {
                 let size = usize::try_from(self.bytes).unwrap_or(usize::MAX);
-                lz4_flex::block::decompress(packed, size).unwrap_or_default().into()
+                Arc::new(lz4_flex::block::decompress(packed, size).unwrap_or_default())
             }
         }
     }
@@ -117,24 +125,25 @@ pub struct Weight {
 impl Contents {
     /// Keeps a content, or finds the one that is kept already. Packs nothing: that is left to
     /// [`Contents::cool`], which is called where nobody waits.
-    pub fn keep(self: &Arc<Self>, fingerprint: Fingerprint, bytes: &[u8]) -> Arc<Content> {
+    pub fn keep(self: &Arc<Self>, fingerprint: Fingerprint, bytes: Vec<u8>) -> Arc<Content> {
         let mut held = self.held.lock();
         if let Some(content) = held.by_fingerprint.get(&fingerprint).and_then(Weak::upgrade) {
             return content;
         }
         held.arrivals += 1;
-        let number = held.arrivals;
+        let (number, size) = (held.arrivals, bytes.len());
         let content = Arc::new(Content {
             fingerprint,
             number,
-            bytes: bytes.len() as u64,
-            body: Mutex::new(Body::Plain(bytes.into())),
+            bytes: size as u64,
+            is_plain: text::is_plain(&bytes),
+            body: Mutex::new(Body::Plain(Arc::new(bytes))),
             home: Arc::downgrade(self),
         });
         let weak = Arc::downgrade(&content);
         held.by_fingerprint.insert(fingerprint, weak.clone());
-        held.plain.insert(number, (weak, bytes.len()));
-        held.plain_bytes += bytes.len();
+        held.plain.insert(number, (weak, size));
+        held.plain_bytes += size;
         content
     }
 
@@ -199,8 +208,8 @@ mod tests {
     #[test]
     fn the_same_content_is_held_once_and_as_long_as_it_is_kept() {
         let contents = Arc::new(Contents::default());
-        let one = contents.keep(fingerprint(b"a"), b"a");
-        let two = contents.keep(fingerprint(b"a"), b"a");
+        let one = contents.keep(fingerprint(b"a"), b"a".to_vec());
+        let two = contents.keep(fingerprint(b"a"), b"a".to_vec());
         assert!(Arc::ptr_eq(&one, &two));
         assert_eq!(contents.weight(), Weight { contents: 1, bytes: 1, held: 1 });
         drop(one);
@@ -215,20 +224,20 @@ mod tests {
         let text = |number: u32| format!("let line = {number};\n").repeat(40_000).into_bytes();
         let texts: Vec<_> = (0..20).map(text).collect();
         let mut kept: Vec<_> =
-            texts.iter().map(|text| contents.keep(fingerprint(text), text)).collect();
+            texts.iter().map(|text| contents.keep(fingerprint(text), text.clone())).collect();
         contents.cool();
         let weight = contents.weight();
         let plain = u64::try_from(PLAIN_BYTES_MAX).expect("it fits");
         assert!(weight.bytes > plain && weight.held < plain + plain / 8, "{weight:?}");
         for (content, text) in kept.iter().zip(&texts) {
-            assert_eq!(*content.read(), **text);
+            assert_eq!(*content.read(), *text);
         }
         // Noise stays as it is.
         let mut noise = vec![0; 4 << 20];
         blake3::Hasher::new().finalize_xof().fill(&mut noise);
         for tail in 0..3 {
             noise.push(tail);
-            kept.push(contents.keep(fingerprint(&noise), &noise));
+            kept.push(contents.keep(fingerprint(&noise), noise.clone()));
             contents.cool();
             assert_eq!(*kept.last().expect("it was pushed").read(), *noise);
         }
@@ -239,7 +248,7 @@ mod tests {
         let contents = Arc::new(Contents::default());
         for number in 0..100_u32 {
             let bytes = number.to_le_bytes();
-            drop(contents.keep(fingerprint(&bytes), &bytes));
+            drop(contents.keep(fingerprint(&bytes), bytes.to_vec()));
         }
         let held = contents.held.lock();
         assert_eq!((held.plain.len(), held.plain_bytes, held.by_fingerprint.len()), (0, 0, 0));

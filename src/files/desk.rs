@@ -218,9 +218,9 @@ impl Desk {
         let place = Place::find(&self.files, path);
         let at = self.files.hints.position().sequence;
         let snapshot = disk::snapshot(place.path(), &self.reading(), Patience::ENDLESS);
-        let Some(snapshot) = snapshot else { unreachable!("patience without end") };
+        let Some(mut snapshot) = snapshot else { unreachable!("patience without end") };
         let seen = Seen { real: disk::shown(place.real()), state: snapshot.state.clone() };
-        let content = self.keep(&place, &snapshot);
+        let (content, _) = self.keep(&place, &mut snapshot);
         self.resolve_again(scope, path, place.real());
         self.state.lock().see(scope, path, place, Sight::new(snapshot, at), content);
         self.files.contents.cool();
@@ -235,8 +235,8 @@ impl Desk {
         let state = text_state(text);
         let seen = Seen { real: disk::shown(place.real()), state: state.clone() };
         let bytes = (bytes.len() as u64 <= self.reading().bytes_max).then(|| bytes.to_vec());
-        let snapshot = Snapshot { state, stamp: None, is_trusted: false, bytes };
-        let content = self.keep(&place, &snapshot);
+        let mut snapshot = Snapshot { state, stamp: None, is_trusted: false, bytes };
+        let (content, _) = self.keep(&place, &mut snapshot);
         self.resolve_again(scope, path, place.real());
         self.state.lock().see(scope, path, place, Sight::new(snapshot, 0), content);
         self.files.contents.cool();
@@ -340,9 +340,14 @@ impl Desk {
         }
     }
 
-    /// Keeps the content of a snapshot, if it may be shown and is worth it.
-    pub(super) fn keep(&self, place: &Place, snapshot: &Snapshot) -> Option<Arc<Content>> {
-        let FileState::File { fingerprint, .. } = snapshot.state else { return None };
+    /// Takes the content of a snapshot and keeps it, if it may be shown and is worth it. Only a file
+    /// is judged.
+    pub(super) fn keep(
+        &self,
+        place: &Place,
+        snapshot: &mut Snapshot,
+    ) -> (Option<Arc<Content>>, Option<Judged>) {
+        let FileState::File { fingerprint, .. } = snapshot.state else { return (None, None) };
         let path = place.path();
         let secrecy = self.secrecy();
         let verdict = secrecy.judge(path, place.real());
@@ -350,11 +355,27 @@ impl Desk {
         if matches!(verdict.reason(), Some(Reason::Secret | Reason::Denied)) {
             self.withheld.lock().add(&snapshot.state);
         }
-        let bytes = snapshot.bytes.as_deref()?;
-        let may = verdict == Verdict::Show
-            && !self.withheld.lock().has(&snapshot.state)
-            && !secrecy.is_generated(path);
-        may.then(|| self.files.contents.keep(fingerprint, bytes))
+        let bytes = snapshot.bytes.take().filter(|_| {
+            verdict == Verdict::Show
+                && !self.withheld.lock().has(&snapshot.state)
+                && !secrecy.is_generated(path)
+        });
+        let content = bytes.map(|bytes| self.files.contents.keep(fingerprint, bytes));
+        (content, Some(Judged { by: secrecy, verdict }))
+    }
+}
+
+/// A verdict, and by what it was found.
+#[derive(Clone, Debug)]
+pub(super) struct Judged {
+    by: Arc<Secrecy>,
+    verdict: Verdict,
+}
+
+impl Judged {
+    /// The verdict, if the same still decides.
+    pub fn verdict(&self, secrecy: &Arc<Secrecy>) -> Option<Verdict> {
+        Arc::ptr_eq(&self.by, secrecy).then_some(self.verdict)
     }
 }
 

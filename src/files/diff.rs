@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 
-use crate::engine::Change;
+use crate::engine::{Change, DiffLimits};
 
 use super::text::{Decoded, decode};
 
@@ -17,38 +17,33 @@ use super::text::{Decoded, decode};
 const CONTEXT_LINES: usize = 3;
 /// The most of one line that is shown, in bytes; what is cut is marked in the line.
 const LINE_BYTES_MAX: usize = 1 << 10;
+/// The most lines of both sides of a change that is compared for itself.
+const GAP_LINES_MAX: usize = 32;
+/// How many lines behind such a change are the same, at least.
+const RUN_LINES: usize = 8;
 /// The least share of the lines of a WAIT that is worth telling, while there are any: a changed line
 /// and its context.
 const SHARE_LINES_MIN: usize = 8;
 /// The least share of the bytes of a WAIT that is worth telling, while there are any.
 const SHARE_BYTES_MIN: usize = 512;
 
-/// How much of diffs is told in one WAIT.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// The most lines of one file that begin with a space, a plus or a minus.
-    pub file_lines: usize,
-    /// The largest side of which a diff is made, in bytes.
-    pub side_bytes: usize,
-    /// The most such lines over all files.
-    pub total_lines: usize,
-    /// The most bytes of diffs over all files.
-    pub total_bytes: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { file_lines: 40, side_bytes: 256 << 10, total_lines: 400, total_bytes: 32 << 10 }
-    }
-}
-
-/// The two states of a file's content, as bytes on disk. What is not there is empty.
+/// The two states of a file's content. What is not there is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sides<'a> {
     /// What was told.
-    pub old: &'a [u8],
+    pub old: Side<'a>,
     /// What stands there now.
-    pub new: &'a [u8],
+    pub new: Side<'a>,
+}
+
+/// One state of a file's content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Side<'a> {
+    /// The bytes on disk.
+    pub bytes: &'a [u8],
+    /// Whether they are known to be the text as they stand ([`super::text::is_plain`]): then most of
+    /// them are only compared.
+    pub is_plain: bool,
 }
 
 /// What is told of changes whose content may be shown, in the order of `files`.
@@ -56,23 +51,24 @@ pub struct Sides<'a> {
 /// Where all of it is too much, everybody gets an equal share, and what small diffs do not need goes
 /// to larger ones. Of a diff without a share the text is empty and all its lines are omitted.
 /// After the deadline no diff is begun, and one under way becomes coarser.
-pub fn changes(files: &[Sides<'_>], limits: &Limits, deadline: Instant) -> Vec<Change> {
+pub fn changes(files: &[Sides<'_>], limits: &DiffLimits, deadline: Instant) -> Vec<Change> {
+    let file_lines = count(limits.file_lines);
+    let (mut lines, mut bytes) = (count(limits.lines), count(limits.bytes));
     let diffs: Vec<_> = files.iter().map(|sides| diff(sides, limits, deadline)).collect();
     let mut order: Vec<_> = diffs
         .iter()
         .enumerate()
         .filter_map(|(index, diff)| {
-            let all = diff.as_ref().ok()?.start.shown(limits.file_lines, limits.total_bytes);
+            let all = diff.as_ref().ok()?.start.shown(file_lines, bytes);
             Some((all.lines, all.text.len(), index))
         })
         .collect();
     order.sort_unstable();
     let mut told = vec![Shown::default(); diffs.len()];
-    let (mut lines, mut bytes) = (limits.total_lines, limits.total_bytes);
-    let count = order.len();
+    let files = order.len();
     for (place, (_, _, index)) in order.into_iter().enumerate() {
         let Ok(diff) = &diffs[index] else { continue };
-        let waiting = count - place;
+        let waiting = files - place;
         let lines_share = (lines / waiting).max(SHARE_LINES_MIN).min(lines);
         let bytes_share = (bytes / waiting).max(SHARE_BYTES_MIN).min(bytes);
         let shown = diff.start.shown(lines_share, bytes_share);
@@ -91,6 +87,10 @@ pub fn changes(files: &[Sides<'_>], limits: &Limits, deadline: Instant) -> Vec<C
     .collect()
 }
 
+fn count(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
 /// A diff of which only the lines are kept that one file may have: many files may have changed.
 struct Diff {
     start: Hunks<'static>,
@@ -98,31 +98,45 @@ struct Diff {
     lines: usize,
 }
 
-fn diff(sides: &Sides<'_>, limits: &Limits, deadline: Instant) -> Result<Diff, &'static str> {
+fn diff(sides: &Sides<'_>, limits: &DiffLimits, deadline: Instant) -> Result<Diff, &'static str> {
     let (old, new) = texts(sides, limits)?;
-    let hunks = unified(&old, &new, deadline).ok_or("there was no time to compare it")?;
+    let most_lines = count(limits.file_lines);
+    let hunks = start(&old, &new, most_lines, deadline).ok_or("there was no time to compare it")?;
     if hunks.is_empty() {
         return Err("its text is the same");
     }
-    Ok(Diff { lines: hunks.line_count(), start: hunks.start(limits.file_lines) })
+    Ok(Diff { lines: hunks.line_count(), start: hunks.shortened() })
 }
 
 fn texts<'a>(
     sides: &Sides<'a>,
-    limits: &Limits,
-) -> Result<(Cow<'a, str>, Cow<'a, str>), &'static str> {
-    if sides.old.len().max(sides.new.len()) > limits.side_bytes {
+    limits: &DiffLimits,
+) -> Result<(Cow<'a, [u8]>, Cow<'a, [u8]>), &'static str> {
+    if sides.old.bytes.len().max(sides.new.bytes.len()) > count(limits.file_bytes) {
         return Err("it is too large for a diff");
     }
-    match (decode(sides.old), decode(sides.new)) {
-        (Decoded::Text(old), Decoded::Text(new)) => Ok((old, new)),
-        _ => Err("it is binary"),
+    text(sides.old).zip(text(sides.new)).ok_or("it is binary")
+}
+
+fn text(side: Side<'_>) -> Option<Cow<'_, [u8]>> {
+    if side.is_plain {
+        return Some(side.bytes.into());
+    }
+    match decode(side.bytes) {
+        Decoded::Text(Cow::Borrowed(text)) => Some(text.as_bytes().into()),
+        Decoded::Text(Cow::Owned(text)) => Some(text.into_bytes().into()),
+        Decoded::Binary => None,
     }
 }
 
 /// A unified diff that borrows its two texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hunks<'a>(Vec<Hunk<'a>>);
+pub struct Hunks<'a> {
+    /// All of them, or the first.
+    hunks: Vec<Hunk<'a>>,
+    /// How many lines all of them have.
+    lines: usize,
+}
 
 /// Changes that stand close together, with the lines around them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,37 +173,58 @@ struct Shown {
 /// same. `None` when the deadline has passed already; when it passes under way, the diff is right but
 /// not the shortest.
 pub fn unified<'a>(old: &'a str, new: &'a str, deadline: Instant) -> Option<Hunks<'a>> {
+    start(old.as_bytes(), new.as_bytes(), usize::MAX, deadline)
+}
+
+/// As [`unified`], of texts that are UTF-8, with the first lines only; the others are counted.
+fn start<'a>(
+    old: &'a [u8],
+    new: &'a [u8],
+    most_lines: usize,
+    deadline: Instant,
+) -> Option<Hunks<'a>> {
     if Instant::now() >= deadline {
         return None;
     }
-    if old == new {
-        return Some(Hunks(Vec::new()));
-    }
-    let Common { start, end } = common(old, new);
-    let before: Vec<_> = last_lines(&old[..start]);
-    let after = old[old.len() - end..].split_inclusive('\n').take(CONTEXT_LINES);
-    let lines = |text: &'a str| -> Vec<&'a str> {
-        let differing = text[start..text.len() - end].split_inclusive('\n');
-        before.iter().copied().chain(differing).chain(after.clone()).collect()
+    let mut start = Hunks { hunks: Vec::new(), lines: 0 };
+    let Some(Common { start: above, end: below }) = common(old, new) else { return Some(start) };
+    let before = last_lines(&old[..above]);
+    let after = first_lines(&old[old.len() - below..]);
+    let lines = |text: &'a [u8]| -> Vec<&'a str> {
+        let differing = lines_in(&text[above..text.len() - below]);
+        before.iter().copied().chain(differing).chain(after.iter().copied()).collect()
     };
     let (old_lines, new_lines) = (lines(old), lines(new));
-    let after = after.count();
-    let operations = operations(&old_lines, &new_lines, before.len(), after, deadline);
-    let above = memchr::memchr_iter(b'\n', &old.as_bytes()[..start]).count() - before.len();
-    let hunks = group_diff_ops(operations, CONTEXT_LINES).into_iter().map(|operations| {
+    let operations = operations(&old_lines, &new_lines, before.len(), after.len(), deadline);
+    let above = memchr::memchr_iter(b'\n', &old[..above]).count() - before.len();
+    let mut left = most_lines;
+    for operations in group_diff_ops(operations, CONTEXT_LINES) {
         let first = operations
             .first()
             .map_or((0, 0), |operation| (operation.old_range().start, operation.new_range().start));
+        start.lines += operations.iter().map(line_count_of).sum::<usize>();
         let lines = operations.iter().flat_map(|it| lines_of(it, &old_lines, &new_lines));
-        Hunk { old_before: above + first.0, new_before: above + first.1, lines: lines.collect() }
-    });
-    Some(Hunks(hunks.collect()))
+        let lines: Vec<_> = lines.take(left).collect();
+        left -= lines.len();
+        if !lines.is_empty() {
+            let (old_before, new_before) = (above + first.0, above + first.1);
+            start.hunks.push(Hunk { old_before, new_before, lines });
+        }
+    }
+    Some(start)
+}
+
+/// The lines of a part of a text that is UTF-8, cut between lines; each with its `\n`.
+fn lines_in(text: &[u8]) -> impl Iterator<Item = &str> {
+    // Their ends are the ends of characters.
+    let text = std::str::from_utf8(text).unwrap_or_default();
+    let last = (!text.is_empty() && !text.ends_with('\n')).then_some(text.len());
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
+    let mut start = 0;
+    ends.chain(last).map(move |end| &text[std::mem::replace(&mut start, end)..end])
 }
 
 /// The way from the old lines to the new ones, of which the first and the last are known to be equal.
-///
-/// By Myers: where every second line changed, the histogram algorithm takes a hundred times longer than
-/// forking `diff`, and nothing was found where Myers takes longer than that.
 fn operations(
     old: &[&str],
     new: &[&str],
@@ -199,31 +234,59 @@ fn operations(
 ) -> Vec<DiffOp> {
     let (old_end, new_end) = (old.len() - after, new.len() - after);
     let mut operations = vec![DiffOp::Equal { old_index: 0, new_index: 0, len: before }];
-    let differing = capture_diff_slices_deadline(
-        Algorithm::Myers,
-        &old[before..old_end],
-        &new[before..new_end],
-        Some(deadline),
-    );
-    let last = DiffOp::Equal { old_index: old_end, new_index: new_end, len: after };
-    for operation in differing.iter().map(|operation| moved(*operation, before)).chain([last]) {
-        match (operations.last_mut(), operation) {
-            (Some(DiffOp::Equal { len, .. }), DiffOp::Equal { len: more, .. }) => *len += more,
-            _ => operations.push(operation),
+    let mut push = |operation| match (operations.last_mut(), operation) {
+        (Some(DiffOp::Equal { len, .. }), DiffOp::Equal { len: more, .. }) => *len += more,
+        _ => operations.push(operation),
+    };
+    let (mut old_index, mut new_index) = (before, before);
+    // Changes that stand apart are compared one by one, the rest as a whole.
+    while old_index < old_end || new_index < new_end {
+        let (old_rest, new_rest) = (&old[old_index..old_end], &new[new_index..new_end]);
+        let gap = gap(old_rest, new_rest);
+        let (old_count, new_count) = gap.unwrap_or((old_rest.len(), new_rest.len()));
+        let (old_gap, new_gap) = (&old_rest[..old_count], &new_rest[..new_count]);
+        for operation in differing(old_gap, new_gap, deadline) {
+            push(moved(operation, old_index, new_index));
         }
+        (old_index, new_index) = (old_index + old_count, new_index + new_count);
+        let len = same_lines(&old[old_index..old_end], &new[new_index..new_end]);
+        push(DiffOp::Equal { old_index, new_index, len });
+        (old_index, new_index) = (old_index + len, new_index + len);
     }
+    push(DiffOp::Equal { old_index, new_index, len: after });
     operations
 }
 
+/// By Myers: where every second line changed, the histogram algorithm takes a hundred times longer than
+/// forking `diff`, and nothing was found where Myers takes longer than that.
+fn differing(old: &[&str], new: &[&str], deadline: Instant) -> Vec<DiffOp> {
+    capture_diff_slices_deadline(Algorithm::Myers, old, new, Some(deadline))
+}
+
+/// How many lines are the same at the start.
+fn same_lines(old: &[&str], new: &[&str]) -> usize {
+    old.iter().zip(new).take_while(|(old, new)| old == new).count()
+}
+
+/// How many lines of either side a change has, where few have and many behind it are the same.
+fn gap(old: &[&str], new: &[&str]) -> Option<(usize, usize)> {
+    let mut counts = (1..=GAP_LINES_MAX).flat_map(|sum| (0..=sum).map(move |old| (old, sum - old)));
+    counts.find(|(old_count, new_count)| {
+        let old = old.get(*old_count..*old_count + RUN_LINES);
+        let new = new.get(*new_count..*new_count + RUN_LINES);
+        old.is_some() && old == new
+    })
+}
+
 /// The same step, so many lines further down.
-fn moved(mut operation: DiffOp, by: usize) -> DiffOp {
+fn moved(mut operation: DiffOp, old_by: usize, new_by: usize) -> DiffOp {
     match &mut operation {
         DiffOp::Equal { old_index, new_index, .. }
         | DiffOp::Delete { old_index, new_index, .. }
         | DiffOp::Insert { old_index, new_index, .. }
         | DiffOp::Replace { old_index, new_index, .. } => {
-            *old_index += by;
-            *new_index += by;
+            *old_index += old_by;
+            *new_index += new_by;
         }
     }
     operation
@@ -235,15 +298,18 @@ struct Common {
     end: usize,
 }
 
-fn common(old: &str, new: &str) -> Common {
-    let (old, new) = (old.as_bytes(), new.as_bytes());
+/// `None` where all is the same.
+fn common(old: &[u8], new: &[u8]) -> Option<Common> {
     let same = same_start(old, new);
-    let start = old[..same].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    if same == old.len() && same == new.len() {
+        return None;
+    }
+    let start = memchr::memrchr(b'\n', &old[..same]).map_or(0, |at| at + 1);
     let (old, new) = (&old[start..], &new[start..]);
     let same = same_end(old, new);
     // A line that begins within what is the same may begin elsewhere on the other side.
-    let end = old[old.len() - same..].iter().position(|byte| *byte == b'\n');
-    Common { start, end: end.map_or(0, |at| same - at - 1) }
+    let end = memchr::memchr(b'\n', &old[old.len() - same..]);
+    Some(Common { start, end: end.map_or(0, |at| same - at - 1) })
 }
 
 /// Bytes that are compared at once: most of what two versions of a file hold is the same.
@@ -265,11 +331,17 @@ fn same_end(one: &[u8], other: &[u8]) -> usize {
     same + one.zip(other).take_while(|(a, b)| a == b).count()
 }
 
-/// The last lines of a text, as many as context needs.
-fn last_lines(text: &str) -> Vec<&str> {
-    let mut lines: Vec<_> = text.split_inclusive('\n').rev().take(CONTEXT_LINES).collect();
-    lines.reverse();
-    lines
+/// The last lines of such a part, as many as context needs.
+fn last_lines(text: &[u8]) -> Vec<&str> {
+    // The end of the line before them.
+    let end = memchr::memrchr_iter(b'\n', text).nth(CONTEXT_LINES);
+    lines_in(&text[end.map_or(0, |at| at + 1)..]).collect()
+}
+
+/// The first lines, as many as context needs.
+fn first_lines(text: &[u8]) -> Vec<&str> {
+    let end = memchr::memchr_iter(b'\n', text).nth(CONTEXT_LINES - 1);
+    lines_in(&text[..end.map_or(text.len(), |at| at + 1)]).collect()
 }
 
 /// The lines of one step of the way from the old text to the new one.
@@ -277,47 +349,49 @@ fn lines_of<'a>(
     operation: &DiffOp,
     old: &[&'a str],
     new: &[&'a str],
-) -> impl Iterator<Item = Line<'a>> + use<'a> {
-    let signed = |sign, lines: &[&'a str], range: Range<usize>| -> Vec<_> {
-        lines[range].iter().map(|line| Line::new(sign, line)).collect()
-    };
-    let (tag, old_range, new_range) = operation.as_tag_tuple();
-    let lines = match tag {
-        DiffTag::Equal => signed(' ', old, old_range),
-        DiffTag::Delete | DiffTag::Insert | DiffTag::Replace => {
-            [signed('-', old, old_range), signed('+', new, new_range)].concat()
-        }
-    };
-    lines.into_iter()
+) -> impl Iterator<Item = Line<'a>> {
+    let (sign, old_range, new_range) = sides_of(operation);
+    let old_lines = old[old_range].iter().map(move |line| Line::new(sign, line));
+    old_lines.chain(new[new_range].iter().map(|line| Line::new('+', line)))
+}
+
+fn line_count_of(operation: &DiffOp) -> usize {
+    let (_, old_range, new_range) = sides_of(operation);
+    old_range.len() + new_range.len()
+}
+
+/// The lines of either side that are told of one step, and the sign of the old ones.
+fn sides_of(operation: &DiffOp) -> (char, Range<usize>, Range<usize>) {
+    match operation.as_tag_tuple() {
+        (DiffTag::Equal, old_range, _) => (' ', old_range, 0..0),
+        (_, old_range, new_range) => ('-', old_range, new_range),
+    }
 }
 
 impl Hunks<'_> {
     /// Whether nothing differs.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.lines == 0
     }
 
     /// How many lines begin with a space, a plus or a minus.
     pub fn line_count(&self) -> usize {
-        self.0.iter().map(|hunk| hunk.lines.len()).sum()
+        self.lines
     }
 
-    /// The first lines, over-long ones shortened.
-    fn start(&self, most_lines: usize) -> Hunks<'static> {
-        let mut left = most_lines;
-        let hunks = self.0.iter().map_while(|hunk| {
-            let count = hunk.lines.len().min(left);
-            left -= count;
-            let lines = hunk.lines[..count].iter().map(Line::start).collect();
-            (count > 0).then_some(Hunk { lines, ..*hunk })
+    /// The same lines, over-long ones shortened.
+    fn shortened(&self) -> Hunks<'static> {
+        let hunks = self.hunks.iter().map(|hunk| {
+            let lines = hunk.lines.iter().map(Line::start).collect();
+            Hunk { lines, ..*hunk }
         });
-        Hunks(hunks.collect())
+        Hunks { hunks: hunks.collect(), lines: self.lines }
     }
 
     /// As many lines as fit. A hunk that is cut tells its own lines.
     fn shown(&self, most_lines: usize, most_bytes: usize) -> Shown {
         let mut shown = Shown::default();
-        for hunk in &self.0 {
+        for hunk in &self.hunks {
             let room = most_bytes - shown.text.len();
             let mut lines = hunk.lines.len().min(most_lines - shown.lines);
             // A header is the longer the more lines it counts: the lines are told first.
@@ -351,7 +425,7 @@ impl std::fmt::Display for Hunks<'_> {
     /// All of it, as `patch` takes it.
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut body = String::new();
-        for hunk in &self.0 {
+        for hunk in &self.hunks {
             body.clear();
             hunk.lines.iter().for_each(|line| line.show(&mut body));
             write!(out, "{}{body}", hunk.header(hunk.lines.len()))?;
@@ -413,6 +487,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::text::is_plain;
     use super::*;
 
     fn soon() -> Instant {
@@ -425,16 +500,21 @@ mod tests {
         lines.join("\n") + "\n"
     }
 
+    fn sides<'a>(old: &'a [u8], new: &'a [u8]) -> Sides<'a> {
+        let side = |bytes| Side { bytes, is_plain: is_plain(bytes) };
+        Sides { old: side(old), new: side(new) }
+    }
+
     fn whole(old: &str, new: &str) -> String {
         unified(old, new, soon()).expect("there is time").to_string()
     }
 
-    fn told(files: &[(&str, &str)], limits: &Limits) -> Vec<(String, u64)> {
-        let sides = files
+    fn told(files: &[(&str, &str)], limits: &DiffLimits) -> Vec<(String, u64)> {
+        let pairs = files
             .iter()
-            .map(|(old, new)| Sides { old: old.as_bytes(), new: new.as_bytes() })
+            .map(|(old, new)| sides(old.as_bytes(), new.as_bytes()))
             .collect::<Vec<_>>();
-        let changes = changes(&sides, limits, soon()).into_iter();
+        let changes = changes(&pairs, limits, soon()).into_iter();
         changes
             .map(|change| match change {
                 Change::Diff { text, omitted } => (text, omitted),
@@ -552,11 +632,11 @@ mod tests {
 
     #[test]
     fn sides_that_cannot_be_compared_say_why() {
-        let limits = Limits::default();
+        let limits = DiffLimits::default();
         let large = "x\n".repeat(128 << 10);
         let larger = format!("{large}x");
         let of = |old: &[u8], new: &[u8]| {
-            changes(&[Sides { old, new }], &limits, soon()).pop().expect("one for one")
+            changes(&[sides(old, new)], &limits, soon()).pop().expect("one for one")
         };
         let withheld = |reason: &str| Change::Withheld(reason.to_owned());
         assert_eq!(of(b"a\0", b"a"), withheld("it is binary"));
@@ -564,7 +644,7 @@ mod tests {
         assert_eq!(of(larger.as_bytes(), b""), withheld("it is too large for a diff"));
         assert!(matches!(of(b"a", large.as_bytes()), Change::Diff { .. }));
         assert_eq!(of(b"a\r\n", b"a\n"), withheld("its text is the same"));
-        let past = changes(&[Sides { old: b"a", new: b"b" }], &limits, Instant::now());
+        let past = changes(&[sides(b"a", b"b")], &limits, Instant::now());
         assert_eq!(past, [withheld("there was no time to compare it")]);
         // Not UTF-8, and told all the same.
         let latin = of(b"caf\xe9\n", b"th\xe9\r\n");
@@ -575,7 +655,7 @@ mod tests {
     #[test]
     fn a_cut_says_how_many_lines_it_left_out() {
         let old = numbers(0, 99);
-        let limits = Limits::default();
+        let limits = DiffLimits::default();
         let [(text, omitted)] = &told(&[("", &old)], &limits)[..] else { panic!("one for one") };
         assert!(text.starts_with("@@ -0,0 +1,40 @@\n+0\n"), "{text}");
         assert!(text.ends_with("\n+39\n"), "{text}");
@@ -588,7 +668,7 @@ mod tests {
         let large = numbers(0, 99);
         let mut files = vec![("", large.as_str()); 40];
         files.push(("a\n", "b\n"));
-        let told = told(&files, &Limits::default());
+        let told = told(&files, &DiffLimits::default());
         assert_eq!(told[40], ("@@ -1 +1 @@\n-a\n+b\n".to_owned(), 0));
         assert!(told.iter().all(|(text, _)| !text.is_empty()));
         let lines = told.iter().map(|(text, _)| signed_lines(text)).sum::<usize>();
@@ -599,7 +679,7 @@ mod tests {
     #[test]
     fn an_over_long_line_is_cut_and_marked() {
         let line = "é".repeat(60_000);
-        let told = told(&[("", &line), (&line, "a\n")], &Limits::default());
+        let told = told(&[("", &line), (&line, "a\n")], &DiffLimits::default());
         for (text, omitted) in told {
             assert!(text.len() < 1500, "{} bytes", text.len());
             assert!(text.contains("é… (cut: 1024 of 120000 bytes of the line)\n"), "{text}");
@@ -653,16 +733,21 @@ mod tests {
         #[test]
         fn what_is_shown_is_true_and_fits(
             files in prop::collection::vec(pair(), 0..12),
-            file_lines in 0_usize..30,
-            total_lines in 0_usize..90,
-            total_bytes in 0_usize..900,
+            file_lines in 0_u64..30,
+            all_lines in 0_u64..90,
+            all_bytes in 0_u64..900,
         ) {
-            let limits = Limits { file_lines, total_lines, total_bytes, ..Limits::default() };
-            let sides: Vec<_> = files
+            let limits = DiffLimits {
+                file_lines,
+                lines: all_lines,
+                bytes: all_bytes,
+                ..DiffLimits::default()
+            };
+            let pairs: Vec<_> = files
                 .iter()
-                .map(|(old, new)| Sides { old: old.as_bytes(), new: new.as_bytes() })
+                .map(|(old, new)| sides(old.as_bytes(), new.as_bytes()))
                 .collect();
-            let changes = changes(&sides, &limits, soon());
+            let changes = changes(&pairs, &limits, soon());
             prop_assert_eq!(changes.len(), files.len());
             let (mut lines, mut bytes) = (0, 0);
             for (change, (old, new)) in changes.iter().zip(&files) {
@@ -676,11 +761,11 @@ mod tests {
                 let shown = signed_lines(text);
                 let all = unified(&old, &new, soon()).expect("there is time").line_count();
                 prop_assert_eq!(shown as u64 + omitted, all as u64);
-                prop_assert!(shown <= file_lines);
-                lines += shown;
-                bytes += text.len();
+                prop_assert!(shown as u64 <= file_lines);
+                lines += shown as u64;
+                bytes += text.len() as u64;
             }
-            prop_assert!(lines <= total_lines && bytes <= total_bytes);
+            prop_assert!(lines <= all_lines && bytes <= all_bytes);
         }
     }
 }

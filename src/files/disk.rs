@@ -8,6 +8,8 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rustix::io::retry_on_intr;
+
 use crate::engine::FileState;
 
 use super::text::{self, Fingerprinter};
@@ -174,7 +176,19 @@ fn read(path: &Path, bytes_max: u64, patience: Patience<'_>) -> io::Result<Optio
     let mut bytes = Vec::new();
     let room = usize::try_from(before.size.min(bytes_max)).unwrap_or_default();
     bytes.try_reserve_exact(room.saturating_add(1))?;
-    let read = (&mut file).take(bytes_max + 1).read_to_end(&mut bytes)? as u64;
+    while bytes.len() as u64 <= bytes_max {
+        if bytes.len() == bytes.capacity() {
+            // It grows meanwhile.
+            bytes.try_reserve(PIECE_BYTES)?;
+        }
+        // All of it at once, where `Read` would begin with small pieces.
+        let read =
+            retry_on_intr(|| rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)))?;
+        if read == 0 {
+            break;
+        }
+    }
+    let read = bytes.len() as u64;
     if read <= bytes_max {
         let state = FileState::File { fingerprint: text::fingerprint(&bytes), bytes: read };
         return Ok(Some((before, Stamp::of(&file.metadata()?), state, Some(bytes))));

@@ -6,13 +6,17 @@ use std::time::Instant;
 use crate::engine::{Change, DiffLimits, Edited, FileState};
 
 use super::compare::Difference;
+use super::contents::Content;
 use super::desk::Desk;
-use super::diff::{self, Limits, Sides};
+use super::diff::{self, Side, Sides};
 use super::identity;
 use super::secrecy::{Reason, Secrecy};
 
 /// The two contents of a difference that may be shown.
-type Contents = (Arc<[u8]>, Arc<[u8]>);
+type Contents = (Known, Known);
+
+/// The bytes of a content, and whether they are its text as they stand.
+type Known = (Arc<Vec<u8>>, bool);
 
 /// Why content is not told under a name that would allow it.
 const RENAMED: &str = "it holds, or held, the content of a file that is not shown";
@@ -25,39 +29,33 @@ enum Kept {
     Unfit(String),
 }
 
-impl From<DiffLimits> for Limits {
-    fn from(limits: DiffLimits) -> Self {
-        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-        Self {
-            file_lines: count(limits.file_lines),
-            side_bytes: count(limits.file_bytes),
-            total_lines: count(limits.lines),
-            total_bytes: count(limits.bytes),
-        }
-    }
-}
-
 impl Desk {
     /// Makes of differences what a reminder tells, in the order of the paths. After the deadline
     /// files are named without a diff. May take long: to be called where [`Desk::compare`] is.
     pub fn edited(
         &self,
         mut differences: Vec<Difference>,
-        limits: &Limits,
+        limits: &DiffLimits,
         deadline: Instant,
     ) -> Vec<Edited> {
         differences.sort_by(|one, other| one.paths.cmp(&other.paths));
         let told: Vec<Result<Contents, Kept>> = {
             let secrecy = self.secrecy();
-            let mut looking = secrecy.looking();
-            let mut withheld = self.withheld.lock();
+            let mut looking = None;
             let reasons: Vec<_> = differences
                 .iter()
-                .map(|Difference { paths, real, .. }| {
-                    let mut paths = paths.iter().map(|path| identity::on_disk(path));
-                    paths.find_map(|path| looking.judge(&path, real).reason())
+                .map(|Difference { paths, real, judged, .. }| {
+                    paths.iter().zip(judged).find_map(|(path, judged)| {
+                        let judged = judged.as_ref().and_then(|it| it.verdict(&secrecy));
+                        let verdict = judged.unwrap_or_else(|| {
+                            let looking = looking.get_or_insert_with(|| secrecy.looking());
+                            looking.judge(&identity::on_disk(path), real)
+                        });
+                        verdict.reason()
+                    })
                 })
                 .collect();
+            let mut withheld = self.withheld.lock();
             // What is gone may stand under another name by now.
             for (difference, reason) in differences.iter().zip(&reasons) {
                 if reason.is_some() && difference.now == FileState::Missing {
@@ -73,7 +71,9 @@ impl Desk {
             };
             differences.iter().zip(reasons).map(contents).collect()
         };
-        let sides: Vec<_> = told.iter().flatten().map(|(old, new)| Sides { old, new }).collect();
+        let sides =
+            told.iter().flatten().map(|(old, new)| Sides { old: side(old), new: side(new) });
+        let sides: Vec<_> = sides.collect();
         let mut changes = diff::changes(&sides, limits, deadline).into_iter();
         let changes: Vec<_> = told
             .iter()
@@ -120,11 +120,19 @@ fn contents(difference: &Difference, secrecy: &Secrecy) -> Result<Contents, Kept
         return unfit("it is too large for a diff");
     };
     match (was, old) {
-        (FileState::Missing, _) => Ok((Arc::default(), new.read())),
-        (FileState::File { .. }, Some(old)) => Ok((old.read(), new.read())),
+        (FileState::Missing, _) => Ok((Known::default(), known(new))),
+        (FileState::File { .. }, Some(old)) => Ok((known(old), known(new))),
         (FileState::File { .. }, None) => unfit("its earlier content is not kept"),
         (FileState::Other(_) | FileState::Unreadable(_), _) => {
             unfit("its earlier content is not known")
         }
     }
+}
+
+fn known(content: &Content) -> Known {
+    (content.read(), content.is_plain())
+}
+
+fn side((bytes, is_plain): &Known) -> Side<'_> {
+    Side { bytes, is_plain: *is_plain }
 }

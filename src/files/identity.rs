@@ -46,7 +46,7 @@ pub fn uri_of(path: &str) -> String {
 
 /// The path that a text of [`path_of`] stands for.
 pub fn on_disk(path: &str) -> Cow<'_, Path> {
-    if !path.contains(is_raw) {
+    if !holds_raw(path) {
         return Cow::Borrowed(Path::new(path));
     }
     let mut bytes = Vec::with_capacity(path.len());
@@ -65,7 +65,7 @@ pub fn spelled(path: &OsStr) -> Cow<'_, str> {
 }
 
 fn text_of(bytes: &[u8]) -> Cow<'_, str> {
-    let as_it_is = std::str::from_utf8(bytes).ok().filter(|text| !text.contains(is_raw));
+    let as_it_is = std::str::from_utf8(bytes).ok().filter(|text| !holds_raw(text));
     if let Some(text) = as_it_is {
         return Cow::Borrowed(text);
     }
@@ -91,6 +91,11 @@ fn raw(c: char) -> Option<u8> {
 
 fn is_raw(c: char) -> bool {
     raw(c).is_some()
+}
+
+fn holds_raw(text: &str) -> bool {
+    // All of these characters begin with one byte, which hardly any path has.
+    memchr::memchr(0xee, text.as_bytes()).is_some() && text.contains(is_raw)
 }
 
 /// Whether a path can be looked at on this machine's disk.
@@ -135,7 +140,7 @@ pub fn shown<'a>(path: &'a str, root: Option<&str>) -> Cow<'a, str> {
         Some(below) if !below.is_empty() => below,
         _ => path,
     };
-    if !path.contains(is_raw) {
+    if !holds_raw(path) {
         return Cow::Borrowed(path);
     }
     let escaped = path.chars().map(|c| match raw(c) {

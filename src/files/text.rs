@@ -31,6 +31,14 @@ pub fn decode(bytes: &[u8]) -> Decoded<'_> {
     decode_part(bytes, true)
 }
 
+/// Whether bytes are the text that they say, as they stand: UTF-8 without byte-order mark, NUL and
+/// carriage return.
+pub fn is_plain(bytes: &[u8]) -> bool {
+    Encoding::for_bom(bytes).is_none()
+        && memchr::memchr2(0, b'\r', bytes).is_none()
+        && std::str::from_utf8(bytes).is_ok()
+}
+
 /// As [`decode`], for the beginning of something longer: a character that the end of `bytes` cuts in
 /// two is left out.
 pub fn decode_start(bytes: &[u8]) -> Decoded<'_> {
@@ -43,11 +51,14 @@ fn decode_part(bytes: &[u8], is_whole: bool) -> Decoded<'_> {
         Some((encoding, mark)) => as_utf_16(encoding, &bytes[mark..], is_whole),
         None => as_utf_8(bytes, is_whole).or_else(|| as_windows_1252(bytes)),
     };
-    match text {
-        Some(text) if memchr::memchr(0, text.as_bytes()).is_none() => {
-            Decoded::Text(with_line_feeds(text))
-        }
-        _ => Decoded::Binary,
+    let Some(text) = text else { return Decoded::Binary };
+    // Most texts hold neither, which one pass says.
+    if memchr::memchr2(0, b'\r', text.as_bytes()).is_none() {
+        Decoded::Text(text)
+    } else if memchr::memchr(0, text.as_bytes()).is_none() {
+        Decoded::Text(text.replace("\r\n", "\n").into())
+    } else {
+        Decoded::Binary
     }
 }
 
@@ -81,14 +92,6 @@ fn as_windows_1252(bytes: &[u8]) -> Option<Cow<'_, str>> {
     (!text.contains(is_odd)).then_some(text)
 }
 
-fn with_line_feeds(text: Cow<'_, str>) -> Cow<'_, str> {
-    // Most texts have none, and a byte is found faster than a pair.
-    match memchr::memchr(b'\r', text.as_bytes()) {
-        Some(_) => text.replace("\r\n", "\n").into(),
-        None => text,
-    }
-}
-
 /// Whether bytes begin with the byte-order mark of UTF-16.
 pub fn is_utf_16(bytes: &[u8]) -> bool {
     matches!(Encoding::for_bom(bytes), Some((encoding, _)) if encoding != UTF_8)
@@ -96,6 +99,10 @@ pub fn is_utf_16(bytes: &[u8]) -> bool {
 
 /// The fingerprint of a file's content as it is compared.
 pub fn fingerprint(bytes: &[u8]) -> Fingerprint {
+    // Text or not, it is hashed as it is, and faster in one piece.
+    if Encoding::for_bom(bytes).is_none() && memchr::memchr(b'\r', bytes).is_none() {
+        return Fingerprint(blake3::hash(bytes).into());
+    }
     let mut fingerprinter = Fingerprinter::new();
     fingerprinter.update(bytes);
     fingerprinter.finish()
@@ -197,7 +204,7 @@ impl ByBytes {
     }
 
     fn update(&mut self, bytes: &[u8]) {
-        if !self.is_binary && bytes.contains(&0) {
+        if !self.is_binary && memchr::memchr(0, bytes).is_some() {
             self.is_binary = true;
         }
         if !self.is_binary {
@@ -207,7 +214,7 @@ impl ByBytes {
     }
 
     fn update_text(&mut self, bytes: &[u8]) {
-        if !self.holds_return && !bytes.contains(&b'\r') {
+        if !self.holds_return && memchr::memchr(b'\r', bytes).is_none() {
             if let Some(text) = &mut self.text {
                 text.update(bytes);
             }
@@ -223,7 +230,7 @@ impl ByBytes {
                 text.update(b"\r");
             }
         }
-        while let Some(at) = rest.iter().position(|byte| *byte == b'\r') {
+        while let Some(at) = memchr::memchr(b'\r', rest) {
             text.update(&rest[..at]);
             rest = &rest[at + 1..];
             match rest.first() {

@@ -12,12 +12,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::configuration::{
     self, Document, Effective, FILE_NAME, Layer, Layers, Mistake, Origin, Severity, Unreadable,
@@ -137,26 +135,20 @@ impl ConfigurationFiles {
     }
 
     /// Looks at the files of a session that is being opened, as long as that may take.
-    pub fn look(&self, root: Option<&str>) {
+    pub async fn look(&self, root: Option<&str>) {
         let files: Vec<_> = self.of(root).into_iter().flatten().collect();
         if files.is_empty() {
             return;
         }
-        let until = Instant::now() + OPEN_PATIENCE;
-        let Ok(runtime) = Handle::try_current() else {
-            return files.iter().for_each(|file| file.look());
-        };
-        let waiting: Vec<_> = files.into_iter().map(begin_look).collect();
-        let wait = || {
-            for done in waiting {
-                // What takes longer is taken over when it is there.
-                _ = done.recv_timeout(until.saturating_duration_since(Instant::now()));
-            }
-        };
-        match runtime.runtime_flavor() {
-            RuntimeFlavor::MultiThread => tokio::task::block_in_place(wait),
-            _ => wait(),
-        }
+        let looks = files.into_iter().map(|file| {
+            tokio::task::spawn_blocking(move || {
+                let _one_at_a_time = file.looking.lock();
+                file.look();
+            })
+        });
+        let looks = futures_util::future::join_all(looks);
+        // What takes longer is taken over when it is there.
+        drop(tokio::time::timeout(OPEN_PATIENCE, looks).await);
     }
 
     /// Looks at all files of sessions with these roots, and lets go of the others.
@@ -268,19 +260,6 @@ impl Configured {
     fn add_trouble(&mut self, version: u64, text: Option<String>) {
         self.troubles.extend(text.map(|text| Trouble { text, version }));
     }
-}
-
-/// Looks at a file on a thread of its own. The receiver hears when that is done.
-fn begin_look(file: Arc<File>) -> mpsc::Receiver<()> {
-    let (done, receiver) = mpsc::channel();
-    drop(tokio::task::spawn_blocking(move || {
-        let one_at_a_time = file.looking.lock();
-        file.look();
-        drop(one_at_a_time);
-        // Whoever waited may have given up.
-        _ = done.send(());
-    }));
-    receiver
 }
 
 fn distrusted(id: &str, why: &str, place: &str) -> LeftOut {

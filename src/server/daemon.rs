@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use dashmap::DashMap;
-use dashmap::mapref::entry::{Entry, VacantEntry};
+use dashmap::mapref::entry::Entry;
 use parking_lot::{Mutex, MutexGuard};
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::methods::Method;
@@ -17,6 +17,7 @@ use super::configured::{ConfigurationFiles, Configured, LOOK_EVERY, Trouble, Ver
 use super::convert;
 use super::handlers;
 use super::kept::Kept;
+use super::order::panicked;
 use super::session_files::{Editors, SessionFiles};
 use super::surroundings::Surroundings;
 use tokio::task::AbortHandle;
@@ -25,7 +26,10 @@ use super::{Application, Connection, InitializeRequest, Limits, Outcome, Peer};
 use crate::engine::{Event, Kit, Millis, ScopePath, Session, Value};
 use crate::files::{self, Files};
 use crate::reminders::Catalogue;
-use crate::store::{Lease, Loaded, Store, Ticket, When};
+use crate::store::{Lease, Loaded, Store, StoreError, Ticket, When};
+
+/// How many sessions are read from the store at a time.
+const OPENINGS: usize = 16;
 
 /// Everything that connections share.
 #[derive(Debug)]
@@ -35,6 +39,8 @@ pub struct Daemon {
     sessions: DashMap<String, Arc<Slot>>,
     /// The same sessions by the tag at the end of their tokens.
     by_tag: DashMap<u64, Arc<Slot>>,
+    /// Held while a place is looked at in the store and taken, by the session's tag.
+    openings: [tokio::sync::Mutex<()>; OPENINGS],
     checks: Checks,
     configuration: ConfigurationFiles,
     limits: Limits,
@@ -101,6 +107,7 @@ impl Daemon {
             store,
             sessions: DashMap::new(),
             by_tag: DashMap::new(),
+            openings: std::array::from_fn(|_| tokio::sync::Mutex::default()),
             checks: Checks::default(),
             configuration: ConfigurationFiles::default(),
             limits: Limits::default(),
@@ -182,76 +189,120 @@ impl Daemon {
     }
 
     /// Opens a session for a connection: joins the live one, restores a stored one, or makes it.
-    pub fn open<T>(
+    /// Looks at its configuration files first; where no `root` is given, the session knows it.
+    pub async fn open<T>(
         &self,
         session: &str,
+        root: Option<&str>,
         connection: u64,
         at: Millis,
         with: impl FnOnce(&mut Session) -> Result<T, ErrorObject>,
     ) -> Result<(T, Life), ErrorObject> {
+        let mut opening = None;
         loop {
-            let place = match self.sessions.entry(session.to_owned()) {
-                Entry::Vacant(place) => place,
-                Entry::Occupied(known) => {
-                    let slot = Arc::clone(known.get());
-                    drop(known);
-                    let mut kept = slot.lock();
-                    if kept.is_over() {
-                        // Another connection closed it in this very moment.
-                        continue;
-                    }
-                    slot.last_active.store(at, Ordering::Relaxed);
-                    kept.catch_up(When::Behind);
-                    let opened = with(&mut kept)?;
-                    kept.keep();
-                    slot.users.lock().insert(connection);
-                    return Ok((opened, Life::Live(slot.taken.clone())));
+            let known = self.sessions.get(session).map(|slot| Arc::clone(&slot));
+            if let Some(slot) = known {
+                let its_root = slot.lock().root().map(str::to_owned);
+                self.configuration.look(root.or(its_root.as_deref())).await;
+                let mut kept = slot.lock();
+                if kept.is_over() {
+                    // Another connection closed it in this very moment.
+                    continue;
                 }
-            };
-            let Loaded { lines, bytes, fence } =
-                self.store.load(session).map_err(|error| convert::store_error(&error))?;
-            let is_stored = !lines.is_empty();
-            let mut made = if is_stored {
-                Session::restore(kit(), session, lines)
-                    .map_err(|refusal| convert::unreadable(session, &refusal))?
-            } else {
-                Session::new(kit(), session)
-            };
+                slot.last_active.store(at, Ordering::Relaxed);
+                kept.catch_up(When::Behind);
+                let opened = with(&mut kept)?;
+                kept.keep();
+                slot.users.lock().insert(connection);
+                return Ok((opened, Life::Live(slot.taken.clone())));
+            }
+            if opening.is_none() {
+                // Meanwhile another connection may have opened it.
+                opening = Some(self.opening(session).lock().await);
+                continue;
+            }
+            let Stored { session: stored, replayed } = self.stored(session).await?;
+            let is_stored = stored.is_some();
+            let mut made = stored.unwrap_or_else(|| Session::new(kit(), session));
+            self.configuration.look(root.or(made.root())).await;
             // A session that could not be opened is not there.
             let opened = with(&mut made)?;
-            let taken = self.take(place, made, connection, fence, bytes, at);
+            let taken = self.take(made, connection, &replayed, at);
             let life = if is_stored { Life::Restored(taken) } else { Life::New(taken) };
             return Ok((opened, life));
         }
     }
 
     /// Takes in a session that was made elsewhere, where none of its name is there or stored.
-    pub fn adopt(&self, made: Session, connection: u64, at: Millis) -> Result<Taken, ErrorObject> {
+    pub async fn adopt(
+        &self,
+        made: Session,
+        connection: u64,
+        at: Millis,
+    ) -> Result<Taken, ErrorObject> {
         let name = made.id().to_owned();
-        let there = || {
-            ErrorObject::new(
+        let _opening = self.opening(&name).lock().await;
+        let is_there = self.sessions.contains_key(&name);
+        let Stored { session, replayed } = self.stored(&name).await?;
+        if is_there || session.is_some() {
+            return Err(ErrorObject::new(
                 ErrorKind::InvalidParams,
                 format!("session {name:?} is there already: fork into another name"),
-            )
-        };
-        let Entry::Vacant(place) = self.sessions.entry(name.clone()) else { return Err(there()) };
-        let loaded = self.store.load(&name).map_err(|error| convert::store_error(&error))?;
-        if !loaded.lines.is_empty() {
-            return Err(there());
+            ));
         }
-        Ok(self.take(place, made, connection, loaded.fence, 0, at))
+        Ok(self.take(made, connection, &replayed, at))
     }
 
-    /// Puts a session into its place and takes its lease.
-    fn take(
+    /// Erases a session that is not live, whatever is wrong with what is stored of it. The ticket
+    /// tells when that is done.
+    pub async fn erase(&self, session: &str) -> Result<Ticket, ErrorObject> {
+        let _opening = self.opening(session).lock().await;
+        let name = session.to_owned();
+        match self.read(move |store| store.load(&name)).await? {
+            Ok(loaded) if loaded == Loaded::default() => Err(not_open(session)),
+            Err(error @ (StoreError::Held(_) | StoreError::Unusable(_))) => {
+                Err(convert::store_error(&error))
+            }
+            Ok(_) | Err(StoreError::Failed(_)) => Ok(self.store.forget(session)),
+        }
+    }
+
+    /// Who holds this is the only one to take a session of this name in.
+    fn opening(&self, session: &str) -> &tokio::sync::Mutex<()> {
+        let place = tag(session) % OPENINGS as u64;
+        &self.openings[usize::try_from(place).unwrap_or_default()]
+    }
+
+    /// What is stored of a session that no other daemon owns, replayed.
+    async fn stored(&self, session: &str) -> Result<Stored, ErrorObject> {
+        let name = session.to_owned();
+        let stored = self.read(move |store| {
+            let mut replayed = store.load(&name).map_err(|error| convert::store_error(&error))?;
+            let lines = std::mem::take(&mut replayed.lines);
+            if lines.is_empty() {
+                return Ok(Stored { session: None, replayed });
+            }
+            let session = Session::restore(kit(), name.as_str(), lines)
+                .map_err(|refusal| convert::unreadable(&name, &refusal))?;
+            Ok(Stored { session: Some(session), replayed })
+        });
+        stored.await?
+    }
+
+    /// Reads something from the store: not on this thread where that may take its time.
+    async fn read<T: Send + 'static>(
         &self,
-        place: VacantEntry<'_, String, Arc<Slot>>,
-        mut made: Session,
-        connection: u64,
-        fence: u64,
-        replayed: usize,
-        at: Millis,
-    ) -> Taken {
+        read: impl FnOnce(&dyn Store) -> T + Send + 'static,
+    ) -> Result<T, ErrorObject> {
+        if !self.store.outlives_process() {
+            return Ok(read(&*self.store));
+        }
+        let store = Arc::clone(&self.store);
+        tokio::task::spawn_blocking(move || read(&*store)).await.map_err(|_| panicked("the store"))
+    }
+
+    /// Puts a session into its place, which is free, and takes its lease.
+    fn take(&self, mut made: Session, connection: u64, replayed: &Loaded, at: Millis) -> Taken {
         // What history held of it needs no undoing.
         let mut lines = made.take_lines();
         if lines.is_empty() {
@@ -261,10 +312,11 @@ impl Daemon {
             lines.clear();
         }
         let name = made.id().to_owned();
-        let (lease, appended) = self.store.acquire(&name, fence, made.root(), &lines);
+        let (lease, appended) = self.store.acquire(&name, replayed.fence, made.root(), &lines);
         let files = SessionFiles::new(&self.files, &made, self.store.directory());
-        let kept =
-            Kept::new(made, Arc::clone(&self.store), lease.clone(), replayed + appended.bytes);
+        let since = replayed.bytes - replayed.snapshot_bytes + appended.bytes;
+        let store = Arc::clone(&self.store);
+        let kept = Kept::new(made, store, lease.clone(), replayed.snapshot_bytes, since);
         let slot = Arc::new(Slot {
             session: Mutex::new(kept),
             files,
@@ -275,7 +327,7 @@ impl Daemon {
             last_active: AtomicU64::new(at),
         });
         self.by_tag.insert(slot.tag, Arc::clone(&slot));
-        place.insert(Arc::clone(&slot));
+        self.sessions.insert(name, Arc::clone(&slot));
         Taken { slot, lease, ticket: appended.ticket }
     }
 
@@ -311,7 +363,8 @@ impl Daemon {
         let tickets = kept.let_go(at);
         drop(kept);
         let slot = known.remove();
-        self.by_tag.remove(&slot.tag);
+        // Its place is free: another connection may have opened it again.
+        self.by_tag.remove_if(&slot.tag, |_, other| Arc::ptr_eq(other, &slot));
         self.checks.end_session(session);
         Some(tickets)
     }
@@ -421,6 +474,14 @@ impl Daemon {
         slots.sort_by(|(one, _), (two, _)| one.cmp(two));
         slots.into_iter().map(|(_, slot)| slot).collect()
     }
+}
+
+/// What the store has of a session.
+struct Stored {
+    /// The session, where there is any.
+    session: Option<Session>,
+    /// What else is known of it; its lines are taken out.
+    replayed: Loaded,
 }
 
 /// What became of an opening.

@@ -47,16 +47,22 @@ impl DerefMut for Kept {
 }
 
 impl Kept {
-    /// A session whose first lines are on their way to the store, or whose `replayed` bytes came
-    /// from there.
-    pub fn new(session: Session, store: Arc<dyn Store>, lease: Lease, replayed: usize) -> Self {
+    /// A session that the store has, or is about to have, as a snapshot of so many bytes and so many
+    /// bytes of lines behind it.
+    pub fn new(
+        session: Session,
+        store: Arc<dyn Store>,
+        lease: Lease,
+        snapshot: usize,
+        since_snapshot: usize,
+    ) -> Self {
         Self {
             session,
             store,
             lease,
             under_way: Vec::new(),
-            since_snapshot: replayed,
-            snapshot: 0,
+            since_snapshot,
+            snapshot,
             made_good: None,
             said: false,
             is_over: false,

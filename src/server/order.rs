@@ -65,6 +65,10 @@ pub enum Outcome {
     /// It took effect, whole. A request is answered when the future is done; a notification leaves
     /// nothing to wait for.
     Applied(BoxFuture<'static, Answer>),
+    /// Something slow comes before its effect, as where a session has to be read from the store. The
+    /// messages behind it on its connection wait until the future says what became of it; those of
+    /// other connections do not.
+    First(BoxFuture<'static, Outcome>),
 }
 
 impl fmt::Debug for Outcome {
@@ -73,6 +77,7 @@ impl fmt::Debug for Outcome {
             Self::Now(answer) => formatter.debug_tuple("Now").field(answer).finish(),
             Self::Later(_) => formatter.write_str("Later"),
             Self::Applied(_) => formatter.write_str("Applied"),
+            Self::First(_) => formatter.write_str("First"),
         }
     }
 }
@@ -131,6 +136,8 @@ pub(super) struct Dispatcher {
     /// Requests that have not been answered, by the canonical text of their ids.
     pending: HashMap<Arc<str>, PendingRequest>,
     running: FuturesUnordered<Running>,
+    /// The request that has yet to take effect.
+    first: Option<First>,
     pending_max: usize,
 }
 
@@ -147,6 +154,7 @@ impl Dispatcher {
             find,
             pending: HashMap::new(),
             running: FuturesUnordered::new(),
+            first: None,
             pending_max,
         }
     }
@@ -157,7 +165,12 @@ impl Dispatcher {
 
     /// Whether a request is still being answered.
     pub(super) fn is_pending(&self) -> bool {
-        !self.pending.is_empty()
+        !self.pending.is_empty() || self.first.is_some()
+    }
+
+    /// Whether the next message has to wait until the last one has taken effect.
+    pub(super) fn holds_back(&self) -> bool {
+        self.first.is_some()
     }
 
     /// Whether `shutdown` was answered, as it is before an orderly end.
@@ -203,6 +216,7 @@ impl Dispatcher {
 
     /// Lets the slow calls go on, and writes the answers of those that are done.
     pub(super) fn poll_running(&mut self, context: &mut Context<'_>, out: &mut Encoder) {
+        self.poll_first(context, out);
         while let Poll::Ready(Some(finished)) = Pin::new(&mut self.running).poll_next(context) {
             let Some(answer) = finished.answer else { continue };
             match finished.key {
@@ -212,6 +226,37 @@ impl Dispatcher {
                     }
                 }
                 None => self.report(finished.method, &answer),
+            }
+        }
+    }
+
+    /// Lets the request go on that has yet to take effect.
+    fn poll_first(&mut self, context: &mut Context<'_>, out: &mut Encoder) {
+        while let Some(First { id_text, method, mut future }) = self.first.take() {
+            let polled =
+                std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+            match polled {
+                Ok(Poll::Pending) => {
+                    self.first = Some(First { id_text, method, future });
+                    return;
+                }
+                Ok(Poll::Ready(outcome)) => {
+                    self.take_on(Id { text: &id_text }, method, outcome, out);
+                }
+                Err(_) => write_answer(out, &id_text, &Err(panicked(method))),
+            }
+        }
+    }
+
+    /// Answers a request, or notes that it is being worked on.
+    fn take_on(&mut self, id: Id<'_>, method: &'static str, outcome: Outcome, out: &mut Encoder) {
+        match outcome {
+            Outcome::Now(answer) => write_answer(out, id.text, &answer),
+            Outcome::Later(future) | Outcome::Applied(future) => self.start(&id, method, future),
+            Outcome::First(future) => {
+                self.first = Some(First { id_text: id.text.into(), method, future });
+                // Most need not wait at all. Where one does, it is polled again for its waker.
+                self.poll_first(&mut Context::from_waker(Waker::noop()), out);
             }
         }
     }
@@ -244,13 +289,11 @@ impl Dispatcher {
             }
             (_, Stage::Initialized) => match self.row_for(&id, method) {
                 Err(error) => Err(error),
-                Ok(row) => match self.call(row, params) {
-                    Outcome::Now(answer) => answer,
-                    Outcome::Later(future) | Outcome::Applied(future) => {
-                        self.start(&id, row.name, future);
-                        return Flow::GoesOn;
-                    }
-                },
+                Ok(row) => {
+                    let outcome = self.call(row, params);
+                    self.take_on(id, row.name, outcome, out);
+                    return Flow::GoesOn;
+                }
             },
         };
         write_answer(out, id.text, &answer);
@@ -298,6 +341,8 @@ impl Dispatcher {
         match self.call(row, params) {
             Outcome::Now(answer) => self.report(row.name, &answer),
             Outcome::Applied(_) => {}
+            // Events take effect at once.
+            Outcome::First(_) => self.report(row.name, &Err(panicked(row.name))),
             Outcome::Later(future) => {
                 if self.running.len().saturating_sub(self.pending.len()) >= self.pending_max {
                     self.report(row.name, &Err(overloaded(method, self.pending_max)));
@@ -389,6 +434,7 @@ impl Drop for Dispatcher {
         for running in &self.running {
             running.slot.lock().empty();
         }
+        self.first = None;
         self.connection.peer.close();
         let closed = std::panic::catch_unwind(AssertUnwindSafe(|| {
             self.application.closed(&self.connection);
@@ -580,6 +626,20 @@ impl fmt::Debug for Slot {
             .debug_struct("Slot")
             .field("is_empty", &self.future.is_none())
             .finish_non_exhaustive()
+    }
+}
+
+/// A request that has yet to take effect.
+struct First {
+    /// Its id as it was sent.
+    id_text: Box<str>,
+    method: &'static str,
+    future: BoxFuture<'static, Outcome>,
+}
+
+impl fmt::Debug for First {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("First").field("method", &self.method).finish_non_exhaustive()
     }
 }
 

@@ -337,7 +337,7 @@ impl SessionFiles {
             if differences.is_empty() && Instant::now() >= looks_until {
                 return;
             }
-            drop(sender.send(desk.edited(differences, &limits.into(), until)));
+            drop(sender.send(desk.edited(differences, &limits, until)));
         });
         compared.ok().map(|()| receiver)
     }

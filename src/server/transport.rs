@@ -24,20 +24,22 @@
 //! command that says all it has, they are given half a second. What was answered before is written
 //! out, for which a client that does not read is given half a second.
 
+use std::fs::File;
 use std::future::{Future, poll_fn};
+use std::io::{Read as _, Write as _};
 use std::os::fd::{AsFd, OwnedFd};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use std::{fmt, io, io::Write as _};
+use std::{fmt, io};
 
 use futures_util::future::BoxFuture;
 use rustix::fs::FileType;
 use rustix::process::{Pid, test_kill_process};
 use tokio::io::unix::AsyncFd;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Interest, ReadBuf};
 use tokio::net::{UnixStream, unix::pipe};
 use tokio::time::{Instant, Sleep};
 
@@ -203,7 +205,7 @@ struct ConnectionTask<R, W> {
 /// How far the messages that are here were applied.
 enum Applied {
     Everything,
-    UntilFull,
+    NotAll,
     Ended(End),
 }
 
@@ -226,8 +228,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ConnectionTask<R, W> {
             }
             match applied {
                 Applied::Ended(end) => return Poll::Ready(end),
-                _ if self.is_full() => return self.poll_client_death(context),
-                Applied::UntilFull => continue,
+                _ if self.is_full() || self.dispatcher.holds_back() => {
+                    return self.poll_client_death(context);
+                }
+                Applied::NotAll => continue,
                 Applied::Everything => {}
             }
             match pin!(self.input.read_buf(self.decoder.room())).poll(context) {
@@ -253,9 +257,10 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ConnectionTask<R, W> {
         self.encoder.pending().len() >= self.limits.output_bytes
     }
 
-    /// Applies the messages that are here, as long as there is room for their answers.
+    /// Applies the messages that are here, as long as there is room for their answers and none of
+    /// them holds back those behind it.
     fn apply(&mut self) -> Applied {
-        while !self.is_full() {
+        while !self.is_full() && !self.dispatcher.holds_back() {
             match self.decoder.next_frame() {
                 None => return Applied::Everything,
                 Some(Frame::Begins(framing)) => self.encoder.set_framing(framing),
@@ -271,7 +276,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> ConnectionTask<R, W> {
                 Some(Frame::Unreadable(error)) => return Applied::Ended(End::Unreadable(error)),
             }
         }
-        Applied::UntilFull
+        Applied::NotAll
     }
 
     fn collect_from_peer(&mut self, context: &mut Context<'_>) {
@@ -407,6 +412,7 @@ pub fn open_stdin() -> io::Result<Box<dyn AsyncRead + Send + Unpin>> {
     Ok(match file_type(&input)? {
         FileType::Fifo => Box::new(pipe::Receiver::from_owned_fd(input)?),
         FileType::Socket => Box::new(open_socket(input)?),
+        FileType::RegularFile => Box::new(Regular(input.into())),
         _ => Box::new(tokio::io::stdin()),
     })
 }
@@ -417,8 +423,42 @@ pub fn open_stdout() -> io::Result<Box<dyn AsyncWrite + Send + Unpin>> {
     Ok(match file_type(&output)? {
         FileType::Fifo => Box::new(pipe::Sender::from_owned_fd(output)?),
         FileType::Socket => Box::new(open_socket(output)?),
+        FileType::RegularFile => Box::new(Regular(output.into())),
         _ => Box::new(tokio::io::stdout()),
     })
+}
+
+/// A regular file. It is read and written here and now: it keeps nobody waiting, and a thread for it
+/// takes longer than what a hook has to say.
+struct Regular(File);
+
+impl AsyncRead for Regular {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = self.0.read(buffer.initialize_unfilled());
+        Poll::Ready(read.map(|bytes| buffer.advance(bytes)))
+    }
+}
+
+impl AsyncWrite for Regular {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(self.0.write(bytes))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
 }
 
 fn file_type(descriptor: &OwnedFd) -> io::Result<FileType> {
@@ -474,6 +514,14 @@ mod tests {
 
         fn call(&self, _: &Arc<Connection>, method: &'static Method, params: &str) -> Outcome {
             let answer = RawValue::from_string(params.to_owned()).unwrap();
+            if method.name == "session/open" {
+                let (sender, receiver) = oneshot::channel();
+                self.waits.lock().push(sender);
+                return Outcome::First(Box::pin(async move {
+                    drop(receiver.await);
+                    Outcome::Now(Ok(answer))
+                }));
+            }
             if method.name != "reminder/wait" {
                 self.settle();
                 return Outcome::Now(Ok(answer));
@@ -542,6 +590,32 @@ mod tests {
         for id in 1..=8 {
             assert_eq!(client.next().await["id"], id);
         }
+    }
+
+    #[tokio::test]
+    async fn a_call_that_has_yet_to_take_effect_holds_back_those_behind_it() {
+        let mut client = Client::start(Limits::default()).await;
+        client.request(1, "session/open", "{}").await;
+        client.request(2, "turn/begin", "{}").await;
+        while client.application.waits.lock().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        client.application.settle();
+        for id in [1, 2] {
+            assert_eq!(client.next().await["id"], id);
+        }
+        // The input may end meanwhile.
+        client.request(3, "session/open", "{}").await;
+        client.request(4, "turn/begin", "{}").await;
+        while client.application.waits.lock().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        client.input.shutdown().await.unwrap();
+        client.application.settle();
+        for id in [3, 4] {
+            assert_eq!(client.next().await["id"], id);
+        }
+        assert_eq!(client.end.await.unwrap().status(), 1);
     }
 
     #[tokio::test]

@@ -50,6 +50,8 @@ pub struct Loaded {
     pub lines: Vec<Line>,
     /// How many bytes they are.
     pub bytes: usize,
+    /// How many of those are the snapshot that they begin with.
+    pub snapshot_bytes: usize,
     /// The fencing number of the last lease; 0 when there was none.
     pub fence: u64,
 }

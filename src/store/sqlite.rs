@@ -15,6 +15,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -43,6 +44,8 @@ const BUSY_READING: Duration = Duration::from_millis(250);
 const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes after which the log is worked into the file.
 const CHECKPOINT_BYTES: usize = 4 * 1024 * 1024;
+/// The log is cut down to this when all of it was worked in.
+const LOG_BYTES_MAX: usize = 4 * CHECKPOINT_BYTES;
 /// How long erasing waits for readers of other processes.
 const ERASE_PATIENCE: Duration = Duration::from_secs(5);
 /// When limits are first enforced, and how often after that.
@@ -84,7 +87,10 @@ struct Shared {
     queue: Mutex<Queue>,
     stirred: Condvar,
     trouble: Mutex<Option<StoreError>>,
-    /// Sessions whose leases are being given back: what was written last is not in the file yet.
+    /// Whether the log was worked into the file, but for what came meanwhile.
+    is_worked_in: AtomicBool,
+    /// Sessions whose leases are being given back, or which are being erased: what was asked for last
+    /// is not in the file yet.
     leaving: Mutex<BTreeMap<String, Ticket>>,
 }
 
@@ -145,7 +151,12 @@ impl SqliteStore {
             Fault::Damaged(why) | Fault::Other(why) => unusable("", &why),
         })?;
         let shared = Arc::new(Shared::default());
-        let checkpoints = checkpoint_from(checkpointer);
+        let checkpoints = checkpoint_from(checkpointer, Arc::clone(&shared));
+        // What daemons that were killed left in the log: none of them may have written enough.
+        let left = fs::metadata(directory.join(format!("{FILE}-wal"))).map_or(0, |log| log.len());
+        if left >= CHECKPOINT_BYTES as u64 {
+            let _: Result<(), _> = checkpoints.try_send(());
+        }
         let writing = Writer {
             connection: writer,
             shared: Arc::clone(&shared),
@@ -211,7 +222,8 @@ impl Store for SqliteStore {
         };
         ledger.refuse_others(&self.daemons)?;
         let texts = texts(&view, ledger.id).map_err(|error| failed(&error))?;
-        let lines = texts.iter().map(|text| serde_json::from_str(text)).collect::<Result<_, _>>();
+        let lines =
+            texts.iter().map(|text| serde_json::from_str(text)).collect::<Result<Vec<Line>, _>>();
         let lines = lines.map_err(|error| {
             StoreError::Failed(format!(
                 "a line of session {session:?} cannot be read: {error} (session/close with forget \
@@ -219,7 +231,11 @@ impl Store for SqliteStore {
             ))
         })?;
         let bytes = texts.iter().map(String::len).sum();
-        Ok(Loaded { lines, bytes, fence: ledger.fence })
+        let snapshot_bytes = match lines.first() {
+            Some(Line::Snapshot(_)) => texts[0].len(),
+            _ => 0,
+        };
+        Ok(Loaded { lines, bytes, snapshot_bytes, fence: ledger.fence })
     }
 
     fn list(&self) -> Result<Vec<Listed>, StoreError> {
@@ -275,7 +291,10 @@ impl Store for SqliteStore {
     }
 
     fn forget(&self, session: &str) -> Ticket {
-        self.ask(|promise| Job::Forget { session: session.to_owned(), promise })
+        let mut leaving = self.shared.leaving.lock();
+        let ticket = self.ask(|promise| Job::Forget { session: session.to_owned(), promise });
+        leaving.insert(session.to_owned(), ticket.clone());
+        ticket
     }
 
     fn flush(&self) -> Ticket {
@@ -439,6 +458,7 @@ fn connect(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
     // What is deleted is gone, not only unlinked.
     connection.pragma_update(None, "secure_delete", "ON")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    connection.pragma_update(None, "journal_size_limit", LOG_BYTES_MAX)?;
     Ok(connection)
 }
 
@@ -648,6 +668,13 @@ impl Writer {
             // One that is asked for already is enough.
             let _: Result<(), _> = self.checkpoints.try_send(());
         }
+        // The log begins anew only when all of it is worked in. What came meanwhile is little, and
+        // nothing more comes while the writer does that itself.
+        if self.shared.is_worked_in.swap(false, Ordering::Relaxed)
+            && let Err(error) = work_in(&self.connection)
+        {
+            tracing::debug!(%error, "the rest of the store's log is left to the next time");
+        }
     }
 
     /// Says what became of a job that was written, or was not.
@@ -666,16 +693,25 @@ impl Writer {
             }
             Job::Release { lease, promise, .. } => {
                 self.lost.remove(&(lease.session().to_owned(), lease.fence()));
-                self.shared.leaving.lock().remove(lease.session());
+                self.left(lease.session(), &promise);
                 promise
             }
             Job::Flush { promise } => promise,
-            Job::Forget { promise, .. } => {
+            Job::Forget { session, promise } => {
+                self.left(&session, &promise);
                 promise.settle(outcome.and_then(|()| self.empty_log()));
                 return;
             }
         };
         promise.settle(outcome);
+    }
+
+    /// What was asked for of a session is done, unless more was since.
+    fn left(&self, session: &str, promise: &Promise) {
+        let mut leaving = self.shared.leaving.lock();
+        if leaving.get(session).is_some_and(|ticket| promise.settles(ticket)) {
+            leaving.remove(session);
+        }
     }
 
     fn transact(&mut self, jobs: &[Job]) -> rusqlite::Result<Vec<Result<(), StoreError>>> {
@@ -928,14 +964,15 @@ fn remove_beyond(
 }
 
 /// Works the log into the file whenever it is asked to, on a thread of its own.
-fn checkpoint_from(connection: Connection) -> SyncSender<()> {
+fn checkpoint_from(connection: Connection, shared: Arc<Shared>) -> SyncSender<()> {
     let (sender, asked) = sync_channel(1);
     let work = move || {
         while asked.recv().is_ok() {
-            // Passive: it waits for nobody, and what it leaves the next one takes.
-            let done = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-            if let Err(error) = done {
-                tracing::warn!(%error, "the store's log could not be worked into its file");
+            match work_in(&connection) {
+                Ok(()) => shared.is_worked_in.store(true, Ordering::Relaxed),
+                Err(error) => {
+                    tracing::warn!(%error, "the store's log could not be worked into its file");
+                }
             }
         }
     };
@@ -943,6 +980,11 @@ fn checkpoint_from(connection: Connection) -> SyncSender<()> {
         tracing::warn!(%error, "the store's log will grow until the daemon ends");
     }
     sender
+}
+
+/// Works into the file what is in the log now. Waits for nobody; what it leaves the next one takes.
+fn work_in(connection: &Connection) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
 }
 
 /// Enforces limits once, and says how many sessions that removed.

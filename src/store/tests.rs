@@ -118,6 +118,21 @@ fn what_is_forgotten_is_gone() {
     });
 }
 
+/// Whoever opens a session right behind its end finds what that leaves, written or not yet.
+#[test]
+fn what_is_loaded_is_what_was_asked_for_before() {
+    with_each(|store| {
+        for at in 0..20 {
+            let lease = acquired(store, "s", &[opened(at)]);
+            store.append(&lease, &[told(at, "behind")], When::Behind);
+            drop(store.release(&lease, at));
+            assert_eq!(lines_of(store, "s"), [opened(at), told(at, "behind")]);
+            drop(store.forget("s"));
+            assert_eq!(store.load("s"), Ok(Loaded::default()));
+        }
+    });
+}
+
 #[test]
 fn a_former_owner_is_refused() {
     with_each(|store| {
@@ -132,6 +147,39 @@ fn a_former_owner_is_refused() {
         assert!(matches!(late.ticket.wait_here(PATIENCE), Err(StoreError::Held(_))));
         assert_eq!(lines_of(store, "s"), [opened(1), opened(2)]);
     });
+}
+
+/// What memory holds of closed sessions is bounded, in number and in bytes.
+#[test]
+fn closed_sessions_in_memory_are_bounded() {
+    let store = MemoryStore::default();
+    let open = acquired(&store, "open", &[opened(0)]);
+    let close = |session: &str, at: Millis, line: Line| {
+        let lease = acquired(&store, session, &[line]);
+        store.release(&lease, at).wait_here(PATIENCE).expect("it is given back");
+    };
+    let names = || {
+        let listed = store.list().expect("they can be read");
+        listed.into_iter().map(|it| it.session).collect::<Vec<_>>()
+    };
+    for number in 0..memory::CLOSED_MAX as u64 {
+        close(&format!("{number}"), number, opened(number));
+    }
+    // One that is opened and closed again is the latest.
+    close("0", 10_000, told(10_000, "again"));
+    assert_eq!(names().len(), memory::CLOSED_MAX + 1);
+    close("one more", 10_001, opened(10_001));
+    let left = names();
+    assert_eq!(left.len(), memory::CLOSED_MAX + 1);
+    assert!(!left.contains(&"1".to_owned()), "the quietest went");
+    assert!(left.contains(&"0".to_owned()) && left.contains(&"open".to_owned()));
+    assert_eq!(lines_of(&store, "1"), []);
+    // One large one makes room for itself, and stays.
+    close("large", 10_002, told(10_002, &"x".repeat(memory::CLOSED_BYTES_MAX + 1)));
+    assert_eq!(names(), ["large", "open"]);
+    close("small", 10_003, opened(10_003));
+    assert_eq!(names(), ["open", "small"]);
+    kept(&store.append(&open, &[told(1, "a")], When::Now));
 }
 
 #[test]
@@ -217,6 +265,37 @@ fn nothing_of_what_is_forgotten_is_readable_in_any_file() {
     store.forget("s").wait_here(PATIENCE).expect("it is erased");
     assert_eq!(holding(directory.path(), "CANARY"), Vec::<String>::new());
     assert!(!holding(directory.path(), "robin").is_empty(), "the others are still there");
+}
+
+/// Daemons that are killed never end in order, and none may live long enough to write as much as
+/// makes it look after the log.
+#[test]
+fn what_killed_daemons_leave_in_the_log_is_worked_in() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let log = directory.path().join(format!("{FILE}-wal"));
+    let log_bytes = || fs::metadata(&log).map_or(0, |log| log.len());
+    // Another connection reads, which keeps the log as it is when the store ends.
+    let store = sqlite(directory.path());
+    let lease = acquired(&store, "s", &[opened(1)]);
+    let other = rusqlite::Connection::open(directory.path().join(FILE)).expect("it opens");
+    let read = "BEGIN; SELECT count(*) FROM lines";
+    other.execute_batch(read).expect("it reads");
+    for at in 0..40 {
+        kept(&store.append(&lease, &[told(at, &"x".repeat(500_000))], When::Now));
+    }
+    drop(store);
+    other.execute_batch("ROLLBACK").expect("it ends");
+    let before = log_bytes();
+    assert!(before > 20_000_000, "{before}");
+    let store = sqlite(directory.path());
+    let until = std::time::Instant::now() + PATIENCE;
+    // The next line behind that begins the log anew.
+    while log_bytes() >= before {
+        assert!(std::time::Instant::now() < until, "the log is as long as before");
+        acquired(&store, "t", &[opened(1)]);
+        std::thread::yield_now();
+    }
+    assert_eq!(lines_of(&store, "s").len(), 41);
 }
 
 #[test]

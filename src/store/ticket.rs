@@ -57,6 +57,11 @@ impl Ticket {
 }
 
 impl Promise {
+    /// Whether the ticket is this one's.
+    pub(super) fn settles(&self, ticket: &Ticket) -> bool {
+        self.0.subscribe().same_channel(&ticket.0)
+    }
+
     pub(super) fn settle(self, outcome: Result<(), StoreError>) {
         // Nobody may be left who asks.
         drop(self.0.send_replace(Some(outcome)));

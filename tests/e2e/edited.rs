@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Framing, Project, Start, on_session, pipe, text_of, write};
+use crate::support::{
+    Daemon, Framing, ODD_NAMES, Project, Start, on_session, pipe, text_of, write,
+};
 
 /// Agents are told too, when their spawn says so.
 const SWITCHED_ON: &str = "edited-files";
@@ -641,19 +643,8 @@ fn bookkeeping_is_never_watched() {
 #[test]
 fn odd_names_mean_themselves_and_stand_on_one_line() {
     let mut project = Project::new();
-    let names = [
-        ("a+b.rs", "a+b.rs"),
-        ("100%.rs", "100%25.rs"),
-        ("c#.rs", "c%23.rs"),
-        ("q?.rs", "q%3F.rs"),
-        ("x%20y.rs", "x%2520y.rs"),
-        ("a b.rs", "a%20b.rs"),
-        ("é.rs", "%c3%A9.rs"),
-        ("n\nl\u{1b}.rs", "n%0Al%1b.rs"),
-        ("r\u{202e}l.rs", "r%e2%80%aEl.rs"),
-    ];
     let root = text_of(&project.root).to_owned();
-    for (name, spelled) in names {
+    for (name, spelled) in ODD_NAMES {
         project.write(name, "one\n");
         project.event("file/read", json!({"uri": format!("file://{root}/./{spelled}")}));
         project.is_quiet();

@@ -232,12 +232,12 @@ fn connect_exits_as_a_private_daemon_would_have() {
         cut.send_bytes(&frame[..frame.len() - 4]);
         cut.close_input();
         assert_eq!(cut.expect_exit(), 1);
-        assert!(cut.stderr().contains("inside a message"), "{}", cut.stderr());
+        cut.expect_stderr("inside a message");
     }
     let mut unreadable = Start::connecting(Framing::Headers, home.path(), &[]).spawn();
     unreadable.send_bytes(b"Content-Length: many\r\n\r\n");
     assert_eq!(unreadable.expect_exit(), 1);
-    assert!(unreadable.stderr().contains("Content-Length"), "{}", unreadable.stderr());
+    unreadable.expect_stderr("Content-Length");
     // The output is closed.
     let mut unheard = Start::connecting(Framing::Lines, home.path(), &[]).unread().spawn();
     unheard.close_output();
@@ -250,7 +250,7 @@ fn connect_exits_as_a_private_daemon_would_have() {
     process.kill().expect("sleep runs");
     process.wait().expect("it is our child");
     assert_eq!(orphan.expect_exit_within(Duration::from_secs(5)), 1);
-    assert!(orphan.stderr().contains("process is gone"), "{}", orphan.stderr());
+    orphan.expect_stderr("process is gone");
     // None of it touched the others.
     assert_eq!(open(&mut other, "s"), "new");
     shut_down(&mut other);
@@ -275,6 +275,33 @@ fn exit_does_not_wait_for_a_client_that_does_not_read() {
         assert_eq!(status, i32::from(!is_shut_down), "{}", client.stderr());
     }
     shut_down(&mut other);
+}
+
+/// Gives its command a terminal for stdin and passes on what it is told itself. The terminal stays open.
+const THROUGH_A_TERMINAL: &str = "
+import os, pty, subprocess, sys, threading, tty
+master, slave = pty.openpty()
+tty.setraw(slave)
+def feed():
+    while told := os.read(0, 65536):
+        os.write(master, told)
+threading.Thread(target=feed, daemon=True).start()
+sys.exit(subprocess.call(sys.argv[1:], stdin=slave))
+";
+
+/// A read of a terminal cannot be given up: the end does not wait for it.
+#[test]
+fn connect_ends_while_its_terminal_says_nothing() {
+    let home = Home::new();
+    let place = |name: &str| home.path().join(name).to_str().expect("it is text").to_owned();
+    let mut client = Start::connecting(Framing::Lines, home.path(), &[])
+        .through("python3", &["-c", THROUGH_A_TERMINAL])
+        .env("XDG_RUNTIME_DIR", &place("run"))
+        .env("XDG_STATE_HOME", &place("state"))
+        .spawn();
+    client.initialize();
+    assert_eq!(open(&mut client, "s"), "new");
+    shut_down(&mut client);
 }
 
 #[test]
@@ -463,7 +490,7 @@ fn what_a_crash_left_over_is_recovered() {
     let crashed = home.daemon();
     kill(crashed, "-KILL");
     assert_eq!(client.expect_exit(), 1);
-    assert!(client.stderr().contains("the shared daemon is gone"), "{}", client.stderr());
+    client.expect_stderr("the shared daemon is gone");
     assert!(home.meeting_place("sock").is_some() && home.meeting_place("lock").is_some());
     let mut client = home.connect();
     assert_ne!(home.daemon(), crashed);

@@ -12,6 +12,8 @@ use crate::support::{Daemon, Framing, Start, wait_until};
 
 /// Ends by `kill -9`, over all rounds. `REMINDERD_KILLS` asks for more.
 const KILLS: u64 = 24;
+/// A user who is nobody here.
+const NOBODY: u32 = 65_534;
 
 fn start(state: &Path) -> Daemon {
     let mut daemon = Start::keeping(Framing::Lines, state).spawn();
@@ -321,7 +323,7 @@ fn a_corrupt_file_is_set_aside_and_the_daemon_goes_on() {
     fs::write(&file, &bytes).expect("it can be written");
     let mut daemon = start(state.path());
     assert_eq!(result(&open(&mut daemon, "s"))["state"], "new");
-    assert!(daemon.stderr().contains("set aside"), "{}", daemon.stderr());
+    daemon.expect_stderr("set aside");
     let aside = fs::read_dir(state.path()).expect("a directory").flatten().find(|entry| {
         let name = entry.file_name().to_string_lossy().into_owned();
         name.starts_with("ledger.sqlite3.damaged-")
@@ -351,9 +353,99 @@ fn a_store_that_cannot_be_used_is_said_at_every_opening() {
             let message = refused["error"]["message"].as_str().expect("a message");
             assert!(message.contains(why), "{message}");
         }
-        assert!(daemon.stderr().contains(why), "{}", daemon.stderr());
+        daemon.expect_stderr(why);
     }
     assert_eq!(fs::read(&file).expect("a file"), before);
+}
+
+/// A daemon that permission bits bind: root passes over them, unless it gives that up.
+fn bound(start: Start) -> Start {
+    if !rustix::process::geteuid().is_root() {
+        return start;
+    }
+    let given_up = "-dac_override,-dac_read_search,-fowner";
+    start.through("setpriv", &["--bounding-set", given_up, "--inh-caps", given_up])
+}
+
+/// A daemon to which this directory is a read-only file system.
+fn mounted(start: Start, state: &Path) -> Start {
+    let mount = format!(
+        "mount --bind '{0}' '{0}' && mount -o remount,bind,ro '{0}' && exec \"$0\" \"$@\"",
+        state.display()
+    );
+    start.through("unshare", &["--mount", "sh", "-c", &mount])
+}
+
+fn may_mount() -> bool {
+    let mount = "mount --bind /tmp /tmp && mount -o remount,bind,ro /tmp";
+    let tried = Command::new("unshare").args(["--mount", "sh", "-c", mount]).output();
+    tried.is_ok_and(|output| output.status.success())
+}
+
+/// A store that may not be written: the daemon starts, says so, refuses sessions, leaves every byte as
+/// it is, and goes on once that is mended. `--ephemeral` needs none of it.
+#[test]
+fn a_store_that_may_not_be_written_refuses_sessions_alone() {
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+    let permit = |path: &Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is ours");
+    };
+    let is_root = rustix::process::geteuid().is_root();
+    let home = tempfile::tempdir().expect("a directory");
+    let state = home.path().join("state");
+    let (file, locks) = (state.join("ledger.sqlite3"), state.join("daemons"));
+    let mut daemon = start(&state);
+    result(&open(&mut daemon, "s"));
+    begin(&mut daemon, "s", "1");
+    set(&mut daemon, "s", "memory", "content");
+    let delivery = wait(&mut daemon, "s");
+    result(&commit(&mut daemon, &delivery));
+    result(&daemon.request("session/close", json!({"session": "s"})));
+    drop(daemon);
+    let before = fs::read(&file).expect("a file");
+    let refuses = |what: &str, start: Start, why: &str| {
+        let mut daemon = start.spawn();
+        daemon.initialize();
+        let refused = open(&mut daemon, "s");
+        assert_eq!(code(&refused), -33010, "{what}");
+        let message = refused["error"]["message"].as_str().expect("a message");
+        assert!(message.contains(why), "{what}: {message}");
+        assert!(message.contains(&state.display().to_string()), "{what}: {message}");
+        daemon.expect_stderr(why);
+        drop(daemon);
+        assert!(fs::read(&file).expect("a file") == before, "{what}: the file was changed");
+    };
+    let keeping = || Start::keeping(Framing::Lines, &state);
+
+    permit(&locks, 0o500);
+    permit(&state, 0o500);
+    refuses("the directory", bound(keeping()), "Permission denied");
+    permit(&state, 0o700);
+    permit(&locks, 0o700);
+    permit(&file, 0o400);
+    refuses("the file", bound(keeping()), "Permission denied");
+    permit(&file, 0o600);
+    if is_root {
+        for (mode, why) in [(0o755, "not permitted"), (0o700, "Permission denied")] {
+            chown(&state, Some(NOBODY), None).expect("root may");
+            permit(&state, mode);
+            refuses("another user's", bound(keeping()), why);
+        }
+        chown(&state, Some(0), None).expect("root may");
+    }
+    if is_root && may_mount() {
+        refuses("the file system", mounted(keeping(), &state), "Read-only file system");
+    }
+
+    permit(&state, 0o500);
+    let mut ephemeral = bound(Start::new(Framing::Lines)).spawn();
+    ephemeral.initialize();
+    assert_eq!(result(&open(&mut ephemeral, "s"))["state"], "new");
+    permit(&state, 0o700);
+    let mut daemon = start(&state);
+    assert_eq!(result(&open(&mut daemon, "s"))["state"], "restored");
+    let again = commit(&mut daemon, &delivery);
+    assert_eq!(result(&again)["already"], true);
 }
 
 /// `forget` leaves nothing readable in any file, the log included.

@@ -1,6 +1,11 @@
 //! Cases that a law found, shrunk and named: each one tells what went wrong.
 
-use reminderd::engine::{Form, Profile, content, neutralise};
+use reminderd::engine::{
+    Audience, Definition, Event, Form, Kit, Material, Opening, Profile, RefusalKind, ScopePath,
+    Session, SettleOutcome, Staged, Switches, Value, WaitRequest, content, neutralise,
+};
+use reminderd::reminders::Catalogue;
+use reminderd::server::digest;
 
 use crate::operation::{
     Choice, Form as Registered, Name, Operation, Script, Setting, StageLane, Text, TextLane,
@@ -97,6 +102,65 @@ fn a_commit_of_an_agents_former_life_answers_the_same_again() {
         Operation::Spawn { agent: 1, cap: None, switch: None },
         Operation::Commit { token: 0, entries: Choice::All },
     ]);
+}
+
+/// The records of agents' former lives were kept without bound. Beyond it the oldest go, and the
+/// tokens that told them with them: a commit that comes again is never answered as if it had told
+/// nothing.
+#[test]
+fn records_of_former_lives_are_bounded() {
+    /// Commits of a life; the bound is 1,024.
+    const COMMITS: usize = 600;
+    let agent = ScopePath::agent("/a").expect("a path");
+    let mut session = Session::new(Kit { registry: &Catalogue, digest }, "s");
+    let body = [("body", "text"), ("policy", "always")];
+    let reminder = Definition {
+        id: "note".to_owned(),
+        kind: "standing-text".to_owned(),
+        settings: Value::Map(body.map(|(name, text)| (name.to_owned(), text.into())).into()),
+        audience: Audience::AGENTS,
+    };
+    let opening = Opening { reminders: vec![reminder], ..Opening::default() };
+    session.open(0, opening).expect("the opening is sound");
+    let mut tokens = Vec::new();
+    for _ in 0..3 {
+        let spawned =
+            Event::AgentSpawned { kinds: Switches::default(), max_requests: None, role: None };
+        session.apply(0, &agent, spawned).expect("it is not running");
+        let begun = Event::TurnBegan { turn: "t".to_owned() };
+        session.apply(0, &agent, begun).expect("no turn is open");
+        for _ in 0..COMMITS {
+            let number = tokens.len();
+            let token = format!("{number:032x}.{:016x}", 0);
+            let material = Material { token: token.clone(), record: format!("{number:016x}") };
+            let request = WaitRequest { scope: agent.clone(), ..WaitRequest::default() };
+            let staged = session.stage(0, &request, material).expect("a turn is open");
+            assert!(matches!(staged, Staged::Ready(_)));
+            session.commit(0, &token, None, None).expect("the token is open");
+            session.confirm(&token);
+            tokens.push(token);
+        }
+        let settled = Event::AgentSettled { outcome: SettleOutcome::Succeeded };
+        session.apply(0, &agent, settled).expect("it is running");
+    }
+    let spawned =
+        Event::AgentSpawned { kinds: Switches::default(), max_requests: None, role: None };
+    session.apply(0, &agent, spawned).expect("it is not running");
+    let forgotten = tokens.len() - 1024;
+    let again = |session: &mut Session, number: usize| {
+        let receipt = session.commit(0, &tokens[number], None, None)?;
+        assert!(receipt.already && receipt.record.is_some(), "{receipt:?}");
+        Ok(())
+    };
+    let lines = [session.snapshot()];
+    let restored = Session::restore(Kit { registry: &Catalogue, digest }, "s", lines);
+    for session in [&mut session, &mut restored.expect("it can be read")] {
+        let refused = again(session, forgotten - 1)
+            .map_err(|refusal: reminderd::engine::Refusal| refusal.kind);
+        assert_eq!(refused, Err(RefusalKind::UnknownToken));
+        again(session, forgotten).expect("it is known");
+        again(session, tokens.len() - 1).expect("it is known");
+    }
 }
 
 /// A reminder that was switched off and then registered anew was on for the root and off for every

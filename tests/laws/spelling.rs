@@ -7,8 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use reminderd::engine::{Author, Change, FileState, ScopePath};
-use reminderd::files::diff::Limits;
+use reminderd::engine::{Author, Change, DiffLimits, FileState, ScopePath};
 use reminderd::files::secrecy::{self, Secrecy};
 use reminderd::files::{Bounds, Desk, Files, Options, identity};
 use tempfile::TempDir;
@@ -150,7 +149,7 @@ impl World {
         let differences = self.desk.compare(&ScopePath::ROOT, deadline, &|| false);
         let mut reals: Vec<_> =
             differences.iter().map(|it| (it.paths.clone(), it.real.clone())).collect();
-        let edited = self.desk.edited(differences, &Limits::default(), deadline);
+        let edited = self.desk.edited(differences, &DiffLimits::default(), deadline);
         if is_told {
             for edited in &edited {
                 for path in &edited.paths {

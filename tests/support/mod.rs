@@ -377,6 +377,12 @@ impl Daemon {
         String::from_utf8_lossy(&lock(&self.stderr)).into_owned()
     }
 
+    /// Waits until the daemon has said something on stderr, which arrives beside its answers.
+    pub fn expect_stderr(&self, text: &str) {
+        let said = wait_until(PATIENCE, || self.stderr().contains(text));
+        assert!(said, "{text:?} is not in {:?}", self.stderr());
+    }
+
     /// The daemon's process id.
     pub fn pid(&self) -> u32 {
         self.child.as_ref().expect("the daemon was started").id()

@@ -9,6 +9,20 @@ use serde_json::{Value, json};
 
 use super::{Daemon, Framing};
 
+/// Names of files, and how a client may spell them in a URI: percent, plus, hash and question marks,
+/// spaces, letters that are no ASCII, control characters and overrides of direction mean themselves.
+pub const ODD_NAMES: [(&str, &str); 9] = [
+    ("a+b.rs", "a+b.rs"),
+    ("100%.rs", "100%25.rs"),
+    ("c#.rs", "c%23.rs"),
+    ("q?.rs", "q%3F.rs"),
+    ("x%20y.rs", "x%2520y.rs"),
+    ("a b.rs", "a%20b.rs"),
+    ("é.rs", "%c3%A9.rs"),
+    ("n\nl\u{1b}.rs", "n%0Al%1b.rs"),
+    ("r\u{202e}l.rs", "r%e2%80%aEl.rs"),
+];
+
 /// A directory that is gone when the test ends.
 pub struct Directory(PathBuf);
 

@@ -250,7 +250,7 @@ impl Call<'_> {
         if ends_turn {
             self.daemon.checks().end_turn(&session, &scope);
         }
-        self.count_skipped(&mut session, skipped)?;
+        count_skipped(&mut session, self.at, skipped)?;
         self.keep(&mut session);
         Ok(applied)
     }
@@ -265,21 +265,19 @@ impl Call<'_> {
             self.connection.peer().problem(self.method.name, &convert::store_error(&trouble));
         }
     }
+}
 
-    /// Counts values that this build does not know, for `session/state`.
-    fn count_skipped(
-        &self,
-        session: &mut Session,
-        skipped: impl IntoIterator<Item = &'static str>,
-    ) -> Result<(), ErrorObject> {
-        for what in skipped {
-            let event = Event::Skipped { what: what.to_owned() };
-            session
-                .apply(self.at, &ScopePath::ROOT, event)
-                .map_err(|refusal| convert::error(&refusal))?;
-        }
-        Ok(())
+/// Counts values that this build does not know, for `session/state`.
+fn count_skipped(
+    session: &mut Session,
+    at: Millis,
+    skipped: impl IntoIterator<Item = &'static str>,
+) -> Result<(), ErrorObject> {
+    for what in skipped {
+        let event = Event::Skipped { what: what.to_owned() };
+        session.apply(at, &ScopePath::ROOT, event).map_err(|refusal| convert::error(&refusal))?;
     }
+    Ok(())
 }
 
 /// A result as the text of its JSON.

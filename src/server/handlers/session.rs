@@ -12,12 +12,12 @@ use reminderd_protocol::session::{
 };
 use serde_json::value::RawValue;
 
-use super::{Call, answer, convert, internal};
-use crate::engine::{Opening, ScopePath, Session};
+use super::{Call, answer, convert, count_skipped, internal};
+use crate::engine::{Millis, Opening, ScopePath, Session};
 use crate::server::configured::Configured;
 use crate::server::daemon::{Daemon, Life, Slot, Taken};
 use crate::server::{Answer, Outcome};
-use crate::store::{Loaded, StoreError, Ticket};
+use crate::store::Ticket;
 
 /// The longest name of a session, in bytes.
 const NAME_BYTES_MAX: usize = 1024;
@@ -32,7 +32,8 @@ fn check_name(session: &str) -> Result<(), ErrorObject> {
     Ok(())
 }
 
-/// `session/open`
+/// `session/open`. What is stored is read beside the connection's path; the messages behind this one
+/// wait for it.
 pub fn open(call: &Call<'_>) -> Outcome {
     opened(call).unwrap_or_else(|error| Outcome::Now(Err(error)))
 }
@@ -76,52 +77,55 @@ fn opened(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     opening.trusted = opening.trusted.or(trusted);
     let given = options.map(|options| &options["config"]).filter(|given| !given.is_null());
     opening.configuration_file = given.map(|given| convert::value(given.clone()));
-    call.daemon.configuration().look(opening.root.as_deref());
-    let ((opened, configured, roster), life) =
-        call.daemon.open(&session, call.connection.id(), call.at, |session| {
-            let configured = configure(call, session, &opening)?;
-            let opened =
-                session.open(call.at, opening).map_err(|refusal| convert::error(&refusal))?;
-            call.count_skipped(session, skipped)?;
+    let daemon = Arc::clone(call.daemon);
+    let (connection, at) = (call.connection.id(), call.at);
+    Ok(Outcome::First(Box::pin(async move {
+        let root = opening.root.clone();
+        let opened = daemon.open(&session, root.as_deref(), connection, at, |session| {
+            let configured = configure(&daemon, session, &opening, at)?;
+            let opened = session.open(at, opening).map_err(|refusal| convert::error(&refusal))?;
+            count_skipped(session, at, skipped)?;
             let root =
                 session.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
             Ok((opened, configured, convert::roster(root)))
-        })?;
-    call.daemon.watch_configuration();
-    call.daemon.tell_troubles(call.connection.id(), &configured.troubles);
-    let (state, taken) = match life {
-        Life::Live(ticket) => (OpenState::Live, Err(ticket)),
-        Life::Restored(taken) => (OpenState::Restored, Ok(taken)),
-        Life::New(taken) => (OpenState::New, Ok(taken)),
-    };
-    let answer = answer(&SessionOpenResult {
-        session,
-        state,
-        records: convert::records_report(opened, unreadable),
-        roster,
-        untrusted: configured.untrusted,
-    });
-    Ok(match taken {
-        Ok(taken) => once_taken(call.daemon, taken, answer),
-        Err(ticket) => once_joined(ticket, answer),
-    })
+        });
+        let ((opened, configured, roster), life) = match opened.await {
+            Ok(opened) => opened,
+            Err(error) => return Outcome::Now(Err(error)),
+        };
+        daemon.watch_configuration();
+        daemon.tell_troubles(connection, &configured.troubles);
+        let (state, taken) = match life {
+            Life::Live(ticket) => (OpenState::Live, Err(ticket)),
+            Life::Restored(taken) => (OpenState::Restored, Ok(taken)),
+            Life::New(taken) => (OpenState::New, Ok(taken)),
+        };
+        let answer = answer(&SessionOpenResult {
+            session,
+            state,
+            records: convert::records_report(opened, unreadable),
+            roster,
+            untrusted: configured.untrusted,
+        });
+        match taken {
+            Ok(taken) => once_taken(&daemon, taken, answer),
+            Err(ticket) => once_joined(ticket, answer),
+        }
+    })))
 }
 
 /// Takes over the configuration of a session that is being opened, before anything else of the
 /// opening: that may name what is configured.
 fn configure(
-    call: &Call<'_>,
+    daemon: &Daemon,
     session: &mut Session,
     opening: &Opening,
+    at: Millis,
 ) -> Result<Configured, ErrorObject> {
     let root = opening.root.as_deref().or(session.root()).map(str::to_owned);
-    if opening.root.is_none() && root.is_some() {
-        // What is stored says where it is.
-        call.daemon.configuration().look(root.as_deref());
-    }
     let trusted = opening.trusted.unwrap_or(session.is_trusted());
     let given = opening.configuration_file.as_ref().or(session.configuration_file()).cloned();
-    call.daemon.configure(session, root.as_deref(), trusted, given.as_ref(), call.at)
+    daemon.configure(session, root.as_deref(), trusted, given.as_ref(), at)
 }
 
 /// `session/fork`
@@ -134,15 +138,32 @@ fn forked(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     check_name(&params.into)?;
     let source = call.daemon.slot(&params.session, call.at)?;
     let (worktree, report) = convert::fork(params.worktree, params.report);
-    let mut forked = source
+    let forked = source
         .live()?
         .fork(&params.into, params.through.as_deref(), worktree, report)
         .map_err(|refusal| convert::error(&refusal))?;
+    let daemon = Arc::clone(call.daemon);
+    let (connection, at) = (call.connection.id(), call.at);
+    Ok(Outcome::First(Box::pin(async move {
+        match adopted(&daemon, forked, connection, at).await {
+            Ok((taken, answer)) => once_taken(&daemon, taken, answer),
+            Err(error) => Outcome::Now(Err(error)),
+        }
+    })))
+}
+
+/// Takes in a fork, under the configuration of where it now is.
+async fn adopted(
+    daemon: &Arc<Daemon>,
+    mut forked: Session,
+    connection: u64,
+    at: Millis,
+) -> Result<(Taken, Answer), ErrorObject> {
     let root = forked.root().map(str::to_owned);
-    call.daemon.configuration().look(root.as_deref());
+    daemon.configuration().look(root.as_deref()).await;
     let (trusted, given) = (forked.is_trusted(), forked.configuration_file().cloned());
     let configured =
-        call.daemon.configure(&mut forked, root.as_deref(), trusted, given.as_ref(), call.at)?;
+        daemon.configure(&mut forked, root.as_deref(), trusted, given.as_ref(), at)?;
     // What a fork begins with is its first line.
     drop(forked.take_lines());
     let root = forked.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
@@ -152,44 +173,41 @@ fn forked(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
             accepted: held.map(|delivered| delivered.record.id.clone()).collect(),
             rejected: Vec::new(),
         },
-        session: params.into,
+        session: forked.id().to_owned(),
         state: OpenState::New,
         roster: convert::roster(root),
         untrusted: configured.untrusted,
     };
-    let taken = call.daemon.adopt(forked, call.connection.id(), call.at)?;
-    call.daemon.tell_troubles(call.connection.id(), &configured.troubles);
-    Ok(once_taken(call.daemon, taken, answer(&result)))
+    let taken = daemon.adopt(forked, connection, at).await?;
+    daemon.tell_troubles(connection, &configured.troubles);
+    Ok((taken, answer(&result)))
 }
 
-/// `session/close`. Where the store cannot keep what was written behind, the answer says so.
+/// `session/close`. Where the store cannot keep what was written behind, the answer says so. What is
+/// only stored can be erased all the same.
 pub fn close(call: &Call<'_>) -> Outcome {
-    let closed = call.params().and_then(|params: SessionCloseParams| {
-        let SessionCloseParams { session, forget } = params;
-        match call.daemon.close(&session, call.at) {
-            Ok(mut tickets) => {
-                if forget {
-                    tickets = vec![call.daemon.store().forget(&session)];
-                }
-                Ok(tickets)
-            }
-            // What is only stored can be erased all the same, whatever is wrong with it.
-            Err(unknown) if forget => match call.daemon.store().load(&session) {
-                Ok(loaded) if loaded == Loaded::default() => Err(unknown),
-                Err(error @ (StoreError::Held(_) | StoreError::Unusable(_))) => {
-                    Err(convert::store_error(&error))
-                }
-                Ok(_) | Err(StoreError::Failed(_)) => {
-                    Ok(vec![call.daemon.store().forget(&session)])
-                }
-            },
-            Err(unknown) => Err(unknown),
-        }
-    });
-    let tickets = match closed {
+    let SessionCloseParams { session, forget } = match call.params() {
+        Ok(params) => params,
         Err(error) => return Outcome::Now(Err(error)),
-        Ok(tickets) => tickets,
     };
+    match call.daemon.close(&session, call.at) {
+        Ok(_) if forget => once_done(vec![call.daemon.store().forget(&session)]),
+        Ok(tickets) => once_done(tickets),
+        Err(_) if forget => {
+            let daemon = Arc::clone(call.daemon);
+            Outcome::First(Box::pin(async move {
+                match daemon.erase(&session).await {
+                    Ok(ticket) => once_done(vec![ticket]),
+                    Err(error) => Outcome::Now(Err(error)),
+                }
+            }))
+        }
+        Err(unknown) => Outcome::Now(Err(unknown)),
+    }
+}
+
+/// Answers once the store is done.
+fn once_done(tickets: Vec<Ticket>) -> Outcome {
     if tickets.iter().all(|ticket| ticket.outcome() == Some(Ok(()))) {
         return Outcome::Now(Ok(RawValue::NULL.to_owned()));
     }
