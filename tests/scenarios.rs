@@ -26,7 +26,9 @@ macro_rules! folders {
 folders! {
     agents => "agents",
     agents_state => "agents-state",
+    budget => "budget",
     compacted_files => "compacted-files",
+    configuration => "configuration",
     date => "date",
     diagnostics => "diagnostics",
     explain => "explain",

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::configuration::{Given, Layer, LimitEntries, Origin, StoreEntries, read, users_file};
 use crate::store::{self, MemoryStore, Options, SqliteStore, Store, Unusable, default_directory};
 
 /// How long the end waits for the store: `exit` ends the process within a second.
@@ -22,15 +23,16 @@ pub struct KeepingArguments {
     /// Keep everything in memory and leave nothing behind
     #[arg(long)]
     pub ephemeral: bool,
-    /// Let sessions go that were quiet for so many days
-    #[arg(long, value_name = "DAYS", default_value_t = 90, conflicts_with = "ephemeral")]
-    pub keep_days: u32,
-    /// Keep at most so many sessions, those that were quiet longest go first
-    #[arg(long, value_name = "COUNT", default_value_t = 100_000, conflicts_with = "ephemeral")]
-    pub keep_sessions: u64,
-    /// Keep at most so many bytes of them
-    #[arg(long, value_name = "BYTES", default_value_t = 1 << 30, conflicts_with = "ephemeral")]
-    pub keep_bytes: u64,
+    /// Let sessions go that were quiet for so many days, 90 unless the configuration says otherwise
+    #[arg(long, value_name = "DAYS", conflicts_with = "ephemeral")]
+    pub keep_days: Option<u64>,
+    /// Keep at most so many sessions, 100000 unless the configuration says otherwise; those that were
+    /// quiet longest go first
+    #[arg(long, value_name = "COUNT", conflicts_with = "ephemeral")]
+    pub keep_sessions: Option<u64>,
+    /// Keep at most so many bytes of them, 1 GiB unless the configuration says otherwise
+    #[arg(long, value_name = "BYTES", conflicts_with = "ephemeral")]
+    pub keep_bytes: Option<u64>,
 }
 
 impl KeepingArguments {
@@ -49,11 +51,17 @@ impl KeepingArguments {
         Some(spelled.unwrap_or(directory))
     }
 
-    fn options(&self) -> Options {
+    /// What holds: the command line before the user's file, that before the defaults.
+    fn options(&self, file: &StoreEntries) -> Options {
+        let default = Options::default();
+        let days = |days: u64| Duration::from_secs(days.saturating_mul(86_400));
+        let given = |line: Option<u64>, file: &Option<Given<u64>>| {
+            line.or(file.as_ref().map(|given| given.value))
+        };
         Options {
-            age: Duration::from_secs(u64::from(self.keep_days) * 86_400),
-            sessions: self.keep_sessions,
-            bytes: self.keep_bytes,
+            age: given(self.keep_days, &file.keep_days).map_or(default.age, days),
+            sessions: given(self.keep_sessions, &file.keep_sessions).unwrap_or(default.sessions),
+            bytes: given(self.keep_bytes, &file.keep_bytes).unwrap_or(default.bytes),
         }
     }
 
@@ -67,17 +75,20 @@ impl KeepingArguments {
             arguments.extend(["--state".into(), state.into()]);
         }
         let limits = [
-            ("--keep-days", self.keep_days.to_string()),
-            ("--keep-sessions", self.keep_sessions.to_string()),
-            ("--keep-bytes", self.keep_bytes.to_string()),
+            ("--keep-days", self.keep_days),
+            ("--keep-sessions", self.keep_sessions),
+            ("--keep-bytes", self.keep_bytes),
         ];
-        arguments.extend(limits.into_iter().flat_map(|(name, limit)| [name.into(), limit.into()]));
+        for (name, limit) in limits {
+            let limit = limit.map(|limit| [name.into(), limit.to_string().into()]);
+            arguments.extend(limit.into_iter().flatten());
+        }
         arguments
     }
 
-    /// The store. One that cannot be used is said here, and again to every client that opens a
-    /// session.
-    pub fn store(&self) -> Arc<dyn Store> {
+    /// The store, as the command line and the user's file say. One that cannot be used is said here,
+    /// and again to every client that opens a session.
+    pub fn store(&self, file: &StoreEntries) -> Arc<dyn Store> {
         if self.ephemeral {
             return Arc::new(MemoryStore::default());
         }
@@ -88,11 +99,20 @@ impl KeepingArguments {
                     .to_owned(),
             );
         };
-        match SqliteStore::open(&directory, self.options()) {
+        match SqliteStore::open(&directory, self.options(file)) {
             Ok(store) => Arc::new(store),
             Err(error) => unusable(error.to_string()),
         }
     }
+}
+
+/// What the user's file says of the daemon itself. It holds from its start to its end.
+pub fn users_entries() -> (LimitEntries, StoreEntries) {
+    let document = users_file().and_then(|path| {
+        // What is wrong with it is reported where sessions are opened.
+        read(&path, Origin::new(Layer::User, path.display().to_string())).ok()
+    });
+    document.map(|document| (document.limits, document.store)).unwrap_or_default()
 }
 
 fn unusable(why: String) -> Arc<dyn Store> {
@@ -124,7 +144,19 @@ mod tests {
         let again = Line::parse_from([OsString::from("reminderd")].into_iter().chain(again));
         assert_eq!(again.keeping.state, Some(state));
         let week = Duration::from_secs(7 * 86_400);
-        assert_eq!(again.keeping.options(), Options { age: week, sessions: 3, bytes: 4096 });
-        assert_eq!(Line::parse_from(["reminderd"]).keeping.options(), Options::default());
+        let nothing = StoreEntries::default();
+        let given = Options { age: week, sessions: 3, bytes: 4096 };
+        assert_eq!(again.keeping.options(&nothing), given);
+        let plain = Line::parse_from(["reminderd"]).keeping;
+        assert_eq!(plain.options(&nothing), Options::default());
+        let file = crate::configuration::Document::read(
+            "[store]\nkeepDays = 14\nkeepSessions = 5\nkeepBytes = 8192\n",
+            Origin::new(Layer::User, "reminderd.toml"),
+        );
+        assert_eq!(again.keeping.options(&file.store), given, "the command line goes first");
+        let fortnight = Duration::from_secs(14 * 86_400);
+        let kept = Options { age: fortnight, sessions: 5, bytes: 8192 };
+        assert_eq!(plain.options(&file.store), kept);
+        assert!(plain.as_arguments().len() <= 2, "what the file says, the other process reads");
     }
 }

@@ -12,9 +12,10 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::keeping::{self, KeepingArguments};
 use super::log;
+use crate::configuration::users_file;
 use crate::server::endpoint::{Claim, Endpoint};
 use crate::server::shared::{Terms, serve_shared};
-use crate::server::{Daemon, Limits, Surroundings, log_panics_without_payload};
+use crate::server::{ConfigurationFiles, Daemon, Limits, Surroundings, log_panics_without_payload};
 
 /// How long a daemon that ends, or hands over, is waited for.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(10);
@@ -94,18 +95,19 @@ fn served(arguments: &ServeArguments) -> io::Result<()> {
         let message = format!("another daemon serves {} already", endpoint.socket().display());
         return if *detached { Ok(()) } else { Err(io::Error::other(message)) };
     };
-    let daemon = Arc::new(Daemon::new(Surroundings::System, sharing.keeping.store()));
+    let (limits, keeping) = keeping::users_entries();
+    let limits = Limits::of(&limits);
+    let daemon = Daemon::new(Surroundings::System, sharing.keeping.store(&keeping));
+    let configuration = ConfigurationFiles::new(users_file());
+    let daemon = Arc::new(daemon.reading(configuration).limited(limits));
     let claim = runtime.block_on(async {
         let listener = claim.listen(sharing.tcp)?;
         println!("listening on {}", listener.place(&endpoint).display());
         if *detached {
             leave_stdio(log, state.as_deref())?;
         }
-        let terms = Terms {
-            idle: Duration::from_secs(sharing.idle),
-            version: sharing.version(),
-            limits: Limits::default(),
-        };
+        let terms =
+            Terms { idle: Duration::from_secs(sharing.idle), version: sharing.version(), limits };
         let told_to_end = told_to_end()?;
         io::Result::Ok(serve_shared(&daemon, claim, listener, terms, told_to_end).await)
     })?;

@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::keeping::{self, KeepingArguments};
 use super::log;
-use crate::server::{Daemon, Limits, Served, Surroundings, serve_stdio};
+use crate::configuration::users_file;
+use crate::server::{ConfigurationFiles, Daemon, Limits, Served, Surroundings, serve_stdio};
 
 /// How the private daemon serves.
 #[derive(Debug, Args)]
@@ -35,9 +36,16 @@ pub fn serve(arguments: &StdioArguments) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let daemon = Arc::new(Daemon::new(surroundings, arguments.keeping.store()));
+    let (configuration, (limits, keeping)) = if arguments.no_config {
+        (ConfigurationFiles::default(), Default::default())
+    } else {
+        (ConfigurationFiles::new(users_file()), keeping::users_entries())
+    };
+    let limits = Limits::of(&limits);
+    let daemon = Daemon::new(surroundings, arguments.keeping.store(&keeping));
+    let daemon = Arc::new(daemon.reading(configuration).limited(limits));
     let application = Arc::new(Served(Arc::clone(&daemon)));
-    let end = runtime.block_on(serve_stdio(application, Limits::default()));
+    let end = runtime.block_on(serve_stdio(application, limits));
     daemon.end(keeping::END_PATIENCE);
     std::process::exit(end.status().into())
 }

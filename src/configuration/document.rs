@@ -206,9 +206,18 @@ impl<'a> Reader<'a> {
         self.found
     }
 
-    fn push(&mut self, mistake: Mistake) {
+    /// Lists a mistake, or counts it where enough are listed.
+    fn push(
+        &mut self,
+        severity: Severity,
+        at: &Range<usize>,
+        key: String,
+        message: String,
+        help: Option<String>,
+    ) {
         if self.found.mistakes.len() < MISTAKES_MAX {
-            self.found.mistakes.push(mistake);
+            let at = self.places.place(at.clone());
+            self.found.mistakes.push(Mistake { severity, at, key, message, help });
         } else {
             self.unlisted += 1;
         }
@@ -220,8 +229,7 @@ impl<'a> Reader<'a> {
     }
 
     fn mistake(&mut self, at: &Range<usize>, key: String, message: String, help: Option<String>) {
-        let at = self.places.place(at.clone());
-        self.push(Mistake { severity: Severity::Mistake, at, key, message, help });
+        self.push(Severity::Mistake, at, key, message, help);
     }
 
     /// Lists what a walk found below a node; answers whether something of it is a mistake.
@@ -230,9 +238,8 @@ impl<'a> Reader<'a> {
         for finding in findings {
             bad |= finding.severity == Severity::Mistake;
             let at = located(root, &finding.key[top.len()..], finding.of_key);
-            let at = self.places.place(at);
             let Finding { severity, key, message, help, .. } = finding;
-            self.push(Mistake { severity, at, key: shown(&key), message, help });
+            self.push(severity, &at, shown(&key), message, help);
         }
         bad
     }
@@ -261,14 +268,8 @@ impl<'a> Reader<'a> {
                         Some(one) => format!("did you mean {one}?"),
                         None => "known are kinds, reminders, budget, limits, store".to_owned(),
                     };
-                    let at = self.places.place(table.at.clone());
-                    self.push(Mistake {
-                        severity: Severity::Unknown,
-                        at,
-                        key: name.to_owned(),
-                        message: format!("no table is called {name:?}"),
-                        help: Some(help),
-                    });
+                    let message = format!("no table is called {name:?}");
+                    self.push(Severity::Unknown, &table.at, name.to_owned(), message, Some(help));
                 }
             }
         }

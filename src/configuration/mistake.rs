@@ -43,7 +43,8 @@ impl Mistake {
     /// for the place.
     pub fn headline(&self, origin: &Origin) -> String {
         let Place { line, column, .. } = self.at;
-        let mut text = match (line, self.key.as_str()) {
+        let (origin, key) = (one_line(&origin.name), one_line(&self.key));
+        let mut text = match (line, &*key) {
             (0, "") => format!("{origin}: "),
             (0, key) => format!("{origin}: {key}: "),
             _ => format!("{origin}:{line}:{column}: "),

@@ -79,7 +79,7 @@ fn make() -> Json {
                 "What entries may cost, in estimated tokens. Without a key there is no limit.",
                 &[
                     ("perWait", "Tokens of one WAIT; what does not fit waits, by priority.", 1, None),
-                    ("perSession", "Tokens of a session, all its conversations together.", 1, None),
+                    ("perSession", "Tokens of a session, for each of its conversations by itself.", 1, None),
                 ],
             ),
             "limits": table(

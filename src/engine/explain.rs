@@ -55,7 +55,7 @@ impl Session {
             let outcome = self.outcome(scope, member, place, moment, findings, &workings);
             let mut rides = false;
             if let Outcome::Speaks(candidates, _) = &outcome {
-                rides = self.add_due(scope, candidates, rows.len(), &mut due);
+                rides = add_due(scope, candidates, rows.len(), &mut due);
             }
             let id = member.id();
             let mut row = Explanation::of(id, &member.definition.kind, outcome);
@@ -74,7 +74,7 @@ impl Session {
             ("staged", "staged", staged, "when a client stages an entry"),
             ("turn-events", "turn-event", events, "when something is observed"),
         ] {
-            let rides = self.add_due(scope, &waiting, rows.len(), &mut due);
+            let rides = add_due(scope, &waiting, rows.len(), &mut due);
             let mut row = Explanation::queue(name, &waiting, next);
             row.spent = scope.history.spent_on(kind, None);
             if rides {
@@ -92,22 +92,6 @@ impl Session {
             rows.extend(self.left_out().iter().map(Explanation::left_out));
         }
         Ok(rows)
-    }
-
-    /// Notes what a message would have to hold for a row. Says whether all of it is told without
-    /// being said.
-    fn add_due(
-        &self,
-        scope: &Scope,
-        candidates: &[Candidate],
-        row: usize,
-        due: &mut Vec<(usize, Candidate)>,
-    ) -> bool {
-        let acknowledged = scope.queue.acknowledged();
-        let before = due.len();
-        let said = candidates.iter().filter(|candidate| !candidate.rides(acknowledged));
-        due.extend(said.map(|candidate| (row, candidate.clone())));
-        due.len() == before
     }
 
     /// Fills a message as the next WAIT would, where its client sets no limit of its own, and says
@@ -174,6 +158,21 @@ impl Session {
         }
         None
     }
+}
+
+/// Notes what a message would have to hold for a row. Says whether all of it is told without being
+/// said.
+fn add_due(
+    scope: &Scope,
+    candidates: &[Candidate],
+    row: usize,
+    due: &mut Vec<(usize, Candidate)>,
+) -> bool {
+    let acknowledged = scope.queue.acknowledged();
+    let before = due.len();
+    let said = candidates.iter().filter(|candidate| !candidate.rides(acknowledged));
+    due.extend(said.map(|candidate| (row, candidate.clone())));
+    due.len() == before
 }
 
 impl Explanation {

@@ -41,7 +41,7 @@ impl Patience<'_> {
 /// What the file system says of a file without its content. As long as it stays the same and was
 /// not too fresh, so did the content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp {
+pub struct Stamp {
     device: u64,
     inode: u64,
     size: u64,

@@ -22,6 +22,7 @@ mod withheld;
 pub use compare::Difference;
 pub use contents::{Content, Weight};
 pub use desk::{Bounds, CONTENTS_MAX, Count, Desk, Files, Options, Seen};
+pub use disk::Stamp;
 pub use hints::Changes;
 pub use looked::{Looked, is_gone, look_at_edited};
 pub use read::{DEADLINE, look_at, open as open_regular};

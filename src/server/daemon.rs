@@ -13,6 +13,7 @@ use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::methods::Method;
 
 use super::checks::Checks;
+use super::configured::{ConfigurationFiles, Configured, LOOK_EVERY, Trouble, Versions};
 use super::convert;
 use super::handlers;
 use super::kept::Kept;
@@ -20,8 +21,8 @@ use super::session_files::{Editors, SessionFiles};
 use super::surroundings::Surroundings;
 use tokio::task::AbortHandle;
 
-use super::{Application, Connection, InitializeRequest, Outcome};
-use crate::engine::{Kit, Millis, Session};
+use super::{Application, Connection, InitializeRequest, Limits, Outcome, Peer};
+use crate::engine::{Event, Kit, Millis, ScopePath, Session, Value};
 use crate::files::{self, Files};
 use crate::reminders::Catalogue;
 use crate::store::{Lease, Loaded, Store, Ticket, When};
@@ -35,6 +36,10 @@ pub struct Daemon {
     /// The same sessions by the tag at the end of their tokens.
     by_tag: DashMap<u64, Arc<Slot>>,
     checks: Checks,
+    configuration: ConfigurationFiles,
+    limits: Limits,
+    /// The clients, by the numbers of their connections.
+    peers: DashMap<u64, Peer>,
     files: Arc<Files>,
     editors: Editors,
     /// Connections that want live hints of changed files, by their numbers.
@@ -52,6 +57,8 @@ pub struct Slot {
     taken: Ticket,
     /// The connections that opened it.
     users: Mutex<BTreeSet<u64>>,
+    /// The state of the configuration files that it has taken over.
+    configured: Mutex<Versions>,
     /// Ends the session's tokens.
     tag: u64,
     last_active: AtomicU64,
@@ -95,11 +102,38 @@ impl Daemon {
             sessions: DashMap::new(),
             by_tag: DashMap::new(),
             checks: Checks::default(),
+            configuration: ConfigurationFiles::default(),
+            limits: Limits::default(),
+            peers: DashMap::new(),
             files: Files::new(files::Options::default()),
             editors: Editors::default(),
             listening: DashMap::new(),
             leaves: AtomicBool::new(false),
         }
+    }
+
+    /// The same daemon, reading these configuration files.
+    #[must_use]
+    pub fn reading(mut self, configuration: ConfigurationFiles) -> Self {
+        self.configuration = configuration;
+        self
+    }
+
+    /// The same daemon, whose connections have these limits.
+    #[must_use]
+    pub fn limited(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// What its connections may do.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// The configuration files.
+    pub fn configuration(&self) -> &ConfigurationFiles {
+        &self.configuration
     }
 
     /// Where sessions are kept.
@@ -236,6 +270,7 @@ impl Daemon {
             files,
             taken: appended.ticket.clone(),
             users: Mutex::new([connection].into()),
+            configured: Mutex::default(),
             tag: tag(&name),
             last_active: AtomicU64::new(at),
         });
@@ -301,6 +336,79 @@ impl Daemon {
             slot.lock().catch_up(When::Now);
         }
         self.store.close(patience);
+    }
+
+    /// Takes over the configuration as its files were last seen.
+    pub fn configure(
+        &self,
+        session: &mut Session,
+        root: Option<&str>,
+        trusted: bool,
+        given: Option<&Value>,
+        at: Millis,
+    ) -> Result<Configured, ErrorObject> {
+        let mut configured = self.configuration.configured(root, trusted, given);
+        if !configured.is_uncertain || session.configuration().is_empty() {
+            let configuration = std::mem::take(&mut configured.configuration);
+            let read = Event::ConfigurationRead(Box::new(configuration));
+            let applied = session.apply(at, &ScopePath::ROOT, read);
+            applied.map_err(|refusal| convert::error(&refusal))?;
+        }
+        Ok(configured)
+    }
+
+    /// Tells a client what is wrong with the configuration, once.
+    pub fn tell_troubles(&self, connection: u64, troubles: &[Trouble]) {
+        let Some(news) = self.configuration.news(connection, troubles) else { return };
+        if let Some(peer) = self.peers.get(&connection) {
+            peer.problem("config", &ErrorObject::new(ErrorKind::InvalidParams, news));
+        }
+    }
+
+    /// Looks at the configuration files again and again, as long as there are sessions.
+    pub fn watch_configuration(self: &Arc<Self>) {
+        if !self.configuration.begin_watching() {
+            return;
+        }
+        let daemon = Arc::downgrade(self);
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(LOOK_EVERY).await;
+                let Some(daemon) = daemon.upgrade() else { return };
+                if daemon.sessions.is_empty() {
+                    daemon.configuration.end_watching();
+                    // One may have been opened in this very moment.
+                    if daemon.sessions.is_empty() || !daemon.configuration.begin_watching() {
+                        return;
+                    }
+                }
+                daemon.read_configuration_again().await;
+            }
+        });
+    }
+
+    async fn read_configuration_again(&self) {
+        let slots: Vec<_> = self.sessions.iter().map(|slot| Arc::clone(&slot)).collect();
+        let roots = slots.iter().map(|slot| slot.lock().root().map(str::to_owned)).collect();
+        self.configuration.look_again(roots).await;
+        for slot in slots {
+            let mut session = slot.lock();
+            let root = session.root().map(str::to_owned);
+            let versions = self.configuration.versions(root.as_deref());
+            if session.is_over() || *slot.configured.lock() == versions {
+                continue;
+            }
+            let (trusted, given) = (session.is_trusted(), session.configuration_file().cloned());
+            let now = self.now();
+            let configured =
+                self.configure(&mut session, root.as_deref(), trusted, given.as_ref(), now);
+            session.keep();
+            drop(session);
+            *slot.configured.lock() = versions;
+            let users = slot.users.lock().clone();
+            let troubles = configured.map(|configured| configured.troubles).unwrap_or_default();
+            users.into_iter().for_each(|user| self.tell_troubles(user, &troubles));
+        }
     }
 
     /// The sessions, by name.
@@ -371,7 +479,8 @@ impl Application for Served {
         connection: &Arc<Connection>,
         request: InitializeRequest,
     ) -> Result<serde_json::Value, ErrorObject> {
-        let answer = handlers::initialize(&request)?;
+        let answer = handlers::initialize(&request, self.0.limits())?;
+        self.0.peers.insert(connection.id(), connection.peer().clone());
         if request.options["fileChanged"] == true {
             let listener = handlers::tell_changes(&self.0, connection);
             self.0.listening.insert(connection.id(), tokio::spawn(listener).abort_handle());
@@ -398,6 +507,8 @@ impl Application for Served {
             self.0.checks.with(|it| it.close(&path));
         }
         self.0.checks.disconnect(connection.id());
+        self.0.configuration.disconnect(connection.id());
+        self.0.peers.remove(&connection.id());
         if self.0.leaves.load(Ordering::SeqCst) {
             // Nobody waits: the process ends behind the store.
             drop(self.0.let_go_of_unused());

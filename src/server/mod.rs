@@ -15,6 +15,7 @@ pub mod shared;
 pub mod transport;
 
 mod checks;
+mod configured;
 mod convert;
 mod daemon;
 mod handlers;
@@ -22,6 +23,7 @@ mod kept;
 mod session_files;
 mod surroundings;
 
+pub use configured::ConfigurationFiles;
 pub use daemon::{Daemon, Served, digest};
 pub use lsp::InitializeRequest;
 pub use order::{Answer, Application, Connection, Outcome, log_panics_without_payload};

@@ -43,6 +43,7 @@ use tokio::time::{Instant, Sleep};
 
 use super::framing::{Decoder, Encoder, Frame, FramingError, Rest};
 use super::order::{Application, Connection, Dispatcher, Flow, log_panics_without_payload};
+use crate::configuration::LimitEntries;
 
 /// How long a client is given to read what was answered before the end.
 const LAST_WRITE: Duration = Duration::from_millis(500);
@@ -67,6 +68,17 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self { message_bytes: 64 << 20, output_bytes: 1 << 20, pending_requests: 1024 }
+    }
+}
+
+impl Limits {
+    /// The limits that the user's file sets.
+    pub fn of(file: &LimitEntries) -> Self {
+        let mut limits = Self::default();
+        if let Some(given) = &file.message_bytes {
+            limits.message_bytes = usize::try_from(given.value).unwrap_or(usize::MAX);
+        }
+        limits
     }
 }
 

@@ -5,6 +5,7 @@ mod support;
 
 mod canary;
 mod checkers;
+mod configuration;
 mod edited;
 mod files;
 mod json_rpc;

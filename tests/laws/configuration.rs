@@ -249,7 +249,7 @@ fn the_client_stands_above_what_is_configured() {
         scene.begin("after it");
         let told = scene.tell();
         assert!(told.contains(&"registered".to_owned()), "{told:?}");
-        assert!(!told.iter().any(|body| body.starts_with("t") || body.contains("configured")));
+        assert!(!told.iter().any(|body| body.starts_with('t') || body.contains("configured")));
     }
     let gone = scene.apply(Event::Removed { id: "a".to_owned() }).expect("it may go");
     assert!(gone.changed);

@@ -23,6 +23,9 @@ pub use project::*;
 /// How long anything may take before the test gives up on it.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Where no user's configuration is.
+const NOWHERE: &str = "/dev/null";
+
 /// How messages are told apart on the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
@@ -59,6 +62,7 @@ impl Start {
     pub fn new(framing: Framing) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reminderd"));
         command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
+        command.env("XDG_CONFIG_HOME", NOWHERE);
         command.arg("--ephemeral");
         Self { framing, command, reads: true, forbidden: None }
     }
@@ -67,6 +71,7 @@ impl Start {
     pub fn keeping(framing: Framing, state: &Path) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reminderd"));
         command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
+        command.env("XDG_CONFIG_HOME", NOWHERE);
         command.arg("--state").arg(state);
         Self { framing, command, reads: true, forbidden: None }
     }
@@ -76,6 +81,7 @@ impl Start {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reminderd"));
         command.env_remove("RUST_LOG").env_remove("RUST_BACKTRACE");
         command.env("XDG_RUNTIME_DIR", home.join("run")).env("XDG_STATE_HOME", home.join("state"));
+        command.env("XDG_CONFIG_HOME", home.join("config"));
         command.arg("connect").args(arguments);
         if !arguments.contains(&"--idle") {
             command.args(["--idle", "2"]);
@@ -96,6 +102,13 @@ impl Start {
     #[must_use]
     pub fn env(mut self, name: &str, value: &str) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    /// With a further argument.
+    #[must_use]
+    pub fn argument(mut self, argument: &str) -> Self {
+        self.command.arg(argument);
         self
     }
 

@@ -133,7 +133,7 @@ impl Reported {
 
 /// Plain data of the wire as the engine's. Not by serde, whose way to find the variant is to try
 /// one after the other, with an error for each that it is not.
-fn value(json: serde_json::Value) -> Value {
+pub fn value(json: serde_json::Value) -> Value {
     match json {
         serde_json::Value::Null => Value::Null,
         serde_json::Value::Bool(bool) => Value::Bool(bool),

@@ -49,7 +49,10 @@ pub struct Call<'a> {
 }
 
 /// Answers `initialize`: what is there.
-pub fn initialize(request: &InitializeRequest) -> Result<serde_json::Value, ErrorObject> {
+pub fn initialize(
+    request: &InitializeRequest,
+    limits: transport::Limits,
+) -> Result<serde_json::Value, ErrorObject> {
     let version = &request.options["protocolVersion"];
     if !version.is_null() && *version != PROTOCOL_VERSION {
         return Err(ErrorObject::new(
@@ -64,12 +67,12 @@ pub fn initialize(request: &InitializeRequest) -> Result<serde_json::Value, Erro
     }
     let count = |number: usize| number as u64;
     let limits = Limits {
-        message_bytes: count(transport::Limits::default().message_bytes),
+        message_bytes: count(limits.message_bytes),
         others: [
             ("pendingEvents".to_owned(), count(PENDING_MAX)),
             ("turnEvents".to_owned(), count(TURN_EVENTS_MAX)),
             ("stagedEntries".to_owned(), count(STAGED_MAX)),
-            ("pendingRequests".to_owned(), count(transport::Limits::default().pending_requests)),
+            ("pendingRequests".to_owned(), count(limits.pending_requests)),
         ]
         .into(),
     };

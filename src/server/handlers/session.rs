@@ -13,7 +13,8 @@ use reminderd_protocol::session::{
 use serde_json::value::RawValue;
 
 use super::{Call, answer, convert, internal};
-use crate::engine::ScopePath;
+use crate::engine::{Opening, ScopePath, Session};
+use crate::server::configured::Configured;
 use crate::server::daemon::{Daemon, Life, Slot, Taken};
 use crate::server::{Answer, Outcome};
 use crate::store::{Loaded, StoreError, Ticket};
@@ -70,18 +71,24 @@ fn opened(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let session = params.session.clone();
     check_name(&session)?;
     let convert::Parsed { mut opening, unreadable, skipped } = convert::opening(params)?;
-    let client = call.connection.client();
-    let trusted = client.and_then(|client| client.options["trusted"].as_bool());
+    let options = call.connection.client().map(|client| &client.options);
+    let trusted = options.and_then(|options| options["trusted"].as_bool());
     opening.trusted = opening.trusted.or(trusted);
-    let ((opened, roster), life) =
+    let given = options.map(|options| &options["config"]).filter(|given| !given.is_null());
+    opening.configuration_file = given.map(|given| convert::value(given.clone()));
+    call.daemon.configuration().look(opening.root.as_deref());
+    let ((opened, configured, roster), life) =
         call.daemon.open(&session, call.connection.id(), call.at, |session| {
+            let configured = configure(call, session, &opening)?;
             let opened =
                 session.open(call.at, opening).map_err(|refusal| convert::error(&refusal))?;
             call.count_skipped(session, skipped)?;
             let root =
                 session.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
-            Ok((opened, convert::roster(root)))
+            Ok((opened, configured, convert::roster(root)))
         })?;
+    call.daemon.watch_configuration();
+    call.daemon.tell_troubles(call.connection.id(), &configured.troubles);
     let (state, taken) = match life {
         Life::Live(ticket) => (OpenState::Live, Err(ticket)),
         Life::Restored(taken) => (OpenState::Restored, Ok(taken)),
@@ -92,12 +99,29 @@ fn opened(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
         state,
         records: convert::records_report(opened, unreadable),
         roster,
-        untrusted: Vec::new(),
+        untrusted: configured.untrusted,
     });
     Ok(match taken {
         Ok(taken) => once_taken(call.daemon, taken, answer),
         Err(ticket) => once_joined(ticket, answer),
     })
+}
+
+/// Takes over the configuration of a session that is being opened, before anything else of the
+/// opening: that may name what is configured.
+fn configure(
+    call: &Call<'_>,
+    session: &mut Session,
+    opening: &Opening,
+) -> Result<Configured, ErrorObject> {
+    let root = opening.root.as_deref().or(session.root()).map(str::to_owned);
+    if opening.root.is_none() && root.is_some() {
+        // What is stored says where it is.
+        call.daemon.configuration().look(root.as_deref());
+    }
+    let trusted = opening.trusted.unwrap_or(session.is_trusted());
+    let given = opening.configuration_file.as_ref().or(session.configuration_file()).cloned();
+    call.daemon.configure(session, root.as_deref(), trusted, given.as_ref(), call.at)
 }
 
 /// `session/fork`
@@ -110,10 +134,17 @@ fn forked(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     check_name(&params.into)?;
     let source = call.daemon.slot(&params.session, call.at)?;
     let (worktree, report) = convert::fork(params.worktree, params.report);
-    let forked = source
+    let mut forked = source
         .live()?
         .fork(&params.into, params.through.as_deref(), worktree, report)
         .map_err(|refusal| convert::error(&refusal))?;
+    let root = forked.root().map(str::to_owned);
+    call.daemon.configuration().look(root.as_deref());
+    let (trusted, given) = (forked.is_trusted(), forked.configuration_file().cloned());
+    let configured =
+        call.daemon.configure(&mut forked, root.as_deref(), trusted, given.as_ref(), call.at)?;
+    // What a fork begins with is its first line.
+    drop(forked.take_lines());
     let root = forked.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
     let held = root.history.records().iter().filter(|delivered| delivered.lost.is_none());
     let result = SessionOpenResult {
@@ -124,9 +155,10 @@ fn forked(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
         session: params.into,
         state: OpenState::New,
         roster: convert::roster(root),
-        untrusted: Vec::new(),
+        untrusted: configured.untrusted,
     };
     let taken = call.daemon.adopt(forked, call.connection.id(), call.at)?;
+    call.daemon.tell_troubles(call.connection.id(), &configured.troubles);
     Ok(once_taken(call.daemon, taken, answer(&result)))
 }
 
