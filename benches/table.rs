@@ -257,7 +257,7 @@ fn engine_wait(what: &str, entries: usize) {
 }
 
 /// A WAIT with five hundred rules, after a turn that touched a hundred paths and made fifty calls:
-/// a third each of conditions, globs and patterns of calls, three of which speak.
+/// a third each of conditions, globs and patterns of calls, none of which has anything to say.
 fn many_rules() {
     const RULES: usize = 500;
     let rule = |number: usize| {
