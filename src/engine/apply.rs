@@ -130,9 +130,7 @@ impl Session {
                 self.facts.first_date.get_or_insert_with(|| date.clone());
                 self.facts.date = Some(date.clone());
             }
-            Event::Touched { path: file, wrote, whole } => {
-                self.touch(path, file, *wrote, *whole)?;
-            }
+            Event::Touched { .. } | Event::FileEdited { .. } => self.touch(path, event)?,
             Event::FileKnown { .. } | Event::FileForgotten { .. } => {
                 return self.watch(path, event);
             }
@@ -310,15 +308,14 @@ impl Session {
         Ok(())
     }
 
-    fn touch(
-        &mut self,
-        path: &ScopePath,
-        file: &str,
-        wrote: bool,
-        whole: bool,
-    ) -> Result<(), Refusal> {
+    fn touch(&mut self, path: &ScopePath, event: &Event) -> Result<(), Refusal> {
         let serial = self.next_serial();
         let scope = self.scope_mut(path)?;
+        let (file, wrote, whole) = match event {
+            Event::Touched { path: file, wrote, whole } => (file, *wrote, *whole),
+            Event::FileEdited { path: file } => return scope.facts.edit(file, serial),
+            _ => unreachable!("only what touches a file comes here"),
+        };
         scope.facts.touch(file, wrote, serial)?;
         if wrote {
             return Ok(());

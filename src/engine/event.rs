@@ -437,6 +437,11 @@ pub enum Event {
         /// Whether it was read whole.
         whole: bool,
     },
+    /// An edit of a file was made. What it wrote is reported by itself.
+    FileEdited {
+        /// Its path.
+        path: String,
+    },
     /// How a file stood when the scope read or wrote it.
     FileKnown {
         /// Its path.

@@ -345,6 +345,8 @@ pub struct HookOutcome {
 pub struct Touch {
     /// Whether it was written.
     pub wrote: bool,
+    /// Whether an edit of it was made.
+    pub edited: bool,
     /// When it was last touched, among all that happened.
     pub at: Serial,
 }
@@ -423,13 +425,24 @@ impl ScopeFacts {
             .or_else(|| take_out(&mut self.whole_reads, serial).map(Taken::WholeRead))
     }
 
-    /// Notes that a path was read or written.
-    pub fn touch(&mut self, path: &str, wrote: bool, at: Serial) -> Result<(), Refusal> {
+    /// Notes that an edit of a path was made. Its contents are not in history for that.
+    pub fn edit(&mut self, path: &str, at: Serial) -> Result<(), Refusal> {
+        self.touched(path, at)?.edited = true;
+        Ok(())
+    }
+
+    fn touched(&mut self, path: &str, at: Serial) -> Result<&mut Touch, Refusal> {
         if !self.touched.contains_key(path) && self.touched.len() >= TOUCHED_MAX {
             return Err(too_many("a turn's touched paths", TOUCHED_MAX, "end the turn"));
         }
         let touch = self.touched.entry(path.to_owned()).or_default();
-        (touch.wrote, touch.at) = (touch.wrote | wrote, at);
+        touch.at = at;
+        Ok(touch)
+    }
+
+    /// Notes that a path was read or written.
+    pub fn touch(&mut self, path: &str, wrote: bool, at: Serial) -> Result<(), Refusal> {
+        self.touched(path, at)?.wrote |= wrote;
         // Its contents are in history again.
         self.dropped.remove(path);
         if self.contents.len() < TOUCHED_MAX {

@@ -188,7 +188,7 @@ fn paths<'a>(view: &View<'_>, touched: impl Iterator<Item = (&'a String, &'a Tou
 }
 
 fn written<'a>(view: &View<'_>, touched: impl Iterator<Item = (&'a String, &'a Touch)>) -> Value {
-    paths(view, touched.filter(|(_, touch)| touch.wrote))
+    paths(view, touched.filter(|(_, touch)| touch.wrote || touch.edited))
 }
 
 fn calls<'a>(finished: impl Iterator<Item = &'a FinishedCall>) -> Value {

@@ -93,7 +93,7 @@ pub fn end(call: &Call<'_>) -> Outcome {
     }
 }
 
-/// Notes that files were edited: an edit touches a path as a write does.
+/// Notes that files were edited, for rules and skills.
 fn touch(
     call: &Call<'_>,
     scope: &Scope,
@@ -103,7 +103,7 @@ fn touch(
     let slot = call.daemon.slot(&scope.session, call.at)?;
     let mut session = slot.live()?;
     for (file, _) in edits {
-        let event = Event::Touched { path: file, wrote: true, whole: false };
+        let event = Event::FileEdited { path: file };
         session.apply(call.at, &path, event).map_err(|refusal| convert::error(&refusal))?;
     }
     call.keep(&mut session);
