@@ -22,13 +22,13 @@ const STATES_MAX: usize = 128;
 pub type Lists = BTreeMap<String, Arc<List>>;
 
 /// What a WAIT reflected of a file; the commit of that WAIT makes it the one to compare with.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct State {
     number: u64,
     /// What it was compared with; 0 for the baseline.
     since: u64,
-    /// What was known of the file.
-    revision: u64,
+    /// What was known of the file; `None` where that was never known here, but in an excerpt.
+    revision: Option<u64>,
     /// The latest edit.
     edit: u64,
     lists: Lists,
@@ -93,12 +93,14 @@ pub enum Settlement {
 }
 
 /// A file that a scope edits in its turn.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Edited {
     /// The scope's own spelling of the path.
     pub spelled: String,
     /// What was seen of it on disk; nothing is told of it before.
     pub place: Option<Place>,
+    /// The look that said so; before it, what was heard last when the file was first edited.
+    pub looked: u64,
     baseline: Lists,
     /// The state of the text when `edit/begin` announced the edit.
     begun: Option<u64>,
@@ -113,12 +115,13 @@ pub struct Edited {
 }
 
 impl Edited {
-    /// An edit is about to be made, or was: the baseline is what is known now.
-    pub fn new(spelled: &str, file: Option<&File>) -> Self {
+    /// An edit is about to be made, or was: the baseline is what is known now, when `order` things were
+    /// heard.
+    pub fn new(spelled: &str, file: Option<&File>, order: u64) -> Self {
         let lists = file.into_iter().flat_map(|file| &file.checkers);
         let baseline = lists.filter_map(|(name, checker)| Some((name, checker.list.as_ref()?)));
         let baseline = baseline.map(|(name, list)| (name.clone(), Arc::clone(list))).collect();
-        Self { spelled: spelled.to_owned(), baseline, ..Self::default() }
+        Self { spelled: spelled.to_owned(), looked: order, baseline, ..Self::default() }
     }
 
     /// It turned out to be the same file as another spelling, of which more was known.
@@ -223,6 +226,22 @@ impl Edited {
         failed.map(|(name, _)| name.as_str())
     }
 
+    /// Takes over the states beyond this number that a WAIT was given from an excerpt.
+    pub fn adopt(&mut self, excerpt: &Self, beyond: u64) {
+        for state in excerpt.states.iter().filter(|state| state.number > beyond) {
+            self.remember(State { revision: None, ..state.clone() });
+        }
+    }
+
+    fn remember(&mut self, state: State) {
+        if self.states.len() >= STATES_MAX {
+            // The one to compare with stays.
+            let compared_with = self.states.front().is_some_and(|it| it.number == state.since);
+            self.states.remove(usize::from(compared_with));
+        }
+        self.states.push_back(state);
+    }
+
     /// What a WAIT has to say of the file. `told` is the state that the last committed WAIT of the
     /// turn reflected, `number` makes numbers for states.
     pub fn finding(
@@ -246,7 +265,7 @@ impl Edited {
             return None;
         }
         let is_as = |state: &State| {
-            state.revision == file.revision
+            state.revision == Some(file.revision)
                 && state.edit == edit.order
                 && state.unchecked == unchecked
         };
@@ -278,14 +297,10 @@ impl Edited {
             let tells_before = !reported && found.before_count > 0;
             let news = fresh(file, &edit);
             lists.extend(news.map(|(name, list)| (name.to_owned(), Arc::clone(list))));
-            if self.states.len() >= STATES_MAX {
-                // The one to compare with stays.
-                self.states.remove(usize::from(told.is_some()));
-            }
-            self.states.push_back(State {
+            self.remember(State {
                 number: *number,
                 since,
-                revision: file.revision,
+                revision: Some(file.revision),
                 edit: edit.order,
                 lists,
                 reported: reported || found.new_count > 0 || tells_before,

@@ -9,6 +9,10 @@
 //! - edits: [`Bookkeeper::begin`], [`Bookkeeper::end`], [`Bookkeeper::end_turn`];
 //! - results: [`Bookkeeper::publish`], [`Bookkeeper::disconnect`];
 //! - questions: [`Bookkeeper::settle`] and [`Bookkeeper::settled`], [`Bookkeeper::diagnosis`].
+//!
+//! Looks at the disk are made beside the messages. A question that comes while some are under way
+//! is answered from an [`Bookkeeper::excerpt`] once they are done, so that it sees what came before it
+//! and nothing newer.
 
 mod comparison;
 mod edited;
@@ -50,6 +54,8 @@ const DIAGNOSTICS_MAX: usize = 1_000_000;
 pub const TEXT_BYTES_MAX: usize = 1 << 20;
 /// Texts that are kept at most, in bytes.
 const TEXTS_BYTES_MAX: usize = 64 << 20;
+/// Looks at the disk that are under way at most.
+const LOOKS_MAX: usize = 100_000;
 
 /// Whose turn an edit belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,11 +66,14 @@ pub struct Owner {
     pub scope: ScopePath,
 }
 
-/// A file whose text is worth reading from disk now, and the moment that the text is of.
+/// A look at a file on disk that is under way from now on until [`Bookkeeper::looked`] ends it, and the
+/// moment that the text is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// Its path.
     pub path: String,
+    /// Names the look: newer ones have higher numbers.
+    pub number: u64,
     /// The state of the text that the reading is of; `None` where only its place is asked for.
     state: Option<u64>,
     /// Whether an edit was made, rather than announced.
@@ -115,15 +124,26 @@ pub struct EditedFile {
     pub resolved: u64,
 }
 
+/// Whom a look at the disk is for, and the spelling that is looked at.
+#[derive(Debug)]
+struct Look {
+    /// `None` for all who edit the file.
+    owner: Option<Owner>,
+    path: String,
+}
+
 /// Everything that is known of diagnostics.
 #[derive(Debug, Default)]
 pub struct Bookkeeper {
-    files: BTreeMap<String, File>,
+    /// Shared with excerpts.
+    files: BTreeMap<String, Arc<File>>,
     owners: BTreeMap<Owner, BTreeMap<String, Edited>>,
     /// Who edits a file.
     editors: BTreeMap<String, BTreeSet<Owner>>,
-    /// The real paths of spellings that lead through links.
-    real: BTreeMap<String, String>,
+    /// The real paths of spellings that lead through links. Shared with excerpts.
+    real: Arc<BTreeMap<String, String>>,
+    /// Looks at the disk that are under way, by their numbers.
+    looks: BTreeMap<u64, Look>,
     /// Rises with everything that is heard.
     order: u64,
     /// The number of the last state that a WAIT was given.
@@ -187,7 +207,7 @@ impl Bookkeeper {
         let path = self.real_path(&reading.path);
         let Some(state) = reading.state else { return };
         // What was read too late is of another moment.
-        let is_of_now = |file: &File| file.document.is_none() && file.changes.state() == state;
+        let is_of_now = |file: &Arc<File>| file.document.is_none() && file.changes.state() == state;
         if !self.files.get(&path).is_some_and(is_of_now) {
             return;
         }
@@ -201,13 +221,42 @@ impl Bookkeeper {
         });
     }
 
-    /// What a look at the disk said of a file that the scope edits, and its real path.
+    /// What a look at the disk said of a file that the scope edits, and its real path. What a newer
+    /// look said stands.
     pub fn place(&mut self, owner: &Owner, reading: &Reading, real: &str, place: Place) {
         self.is_really(&reading.path, real);
         let path = self.real_path(&reading.path);
-        if let Some(edited) = self.owners.get_mut(owner).and_then(|edited| edited.get_mut(&path)) {
-            edited.place = Some(place);
+        let edited = self.owners.get_mut(owner).and_then(|edited| edited.get_mut(&path));
+        if let Some(edited) = edited.filter(|edited| edited.looked <= reading.number) {
+            (edited.place, edited.looked) = (Some(place), reading.number);
         }
+    }
+
+    /// Files are said to be gone, and are to be looked for.
+    pub fn look_for(&mut self, paths: Vec<String>) -> Result<Vec<Reading>, Refusal> {
+        self.check_looks(paths.len())?;
+        let looks = paths.into_iter().map(|path| {
+            self.order += 1;
+            self.looks.insert(self.order, Look { owner: None, path: path.clone() });
+            Reading { path, number: self.order, state: None, after: false }
+        });
+        Ok(looks.collect())
+    }
+
+    /// A look at the disk is over, whatever came of it.
+    pub fn looked(&mut self, reading: &Reading) {
+        self.looks.remove(&reading.number);
+    }
+
+    fn check_looks(&self, more: usize) -> Result<(), Refusal> {
+        if self.looks.len() + more > LOOKS_MAX {
+            return Err(Refusal::new(
+                RefusalKind::LimitExceeded,
+                "too many edited files wait for the disk: send this again when earlier edits were \
+                 answered",
+            ));
+        }
+        Ok(())
     }
 
     /// A spelling of a path leads through links.
@@ -216,12 +265,12 @@ impl Bookkeeper {
         if known == real || self.real.len() >= FILES_MAX {
             return;
         }
-        self.real.insert(spelled.to_owned(), real.to_owned());
+        Arc::make_mut(&mut self.real).insert(spelled.to_owned(), real.to_owned());
         if let Some(other) = self.files.remove(&known) {
             let (held, text) = (other.len(), other.text().map_or(0, str::len));
-            let file = self.files.entry(real.to_owned()).or_default();
+            let file = Arc::make_mut(self.files.entry(real.to_owned()).or_default());
             let before = (file.len(), file.text().map_or(0, str::len));
-            file.absorb(other);
+            file.absorb(Arc::unwrap_or_clone(other));
             self.held = self.held - held - before.0 + file.len();
             self.texts = self.texts - text - before.1 + file.text().map_or(0, str::len);
         }
@@ -246,7 +295,7 @@ impl Bookkeeper {
     fn with_text(&mut self, path: &str, change: impl FnOnce(&mut File, usize)) {
         self.make_room();
         self.order += 1;
-        let file = self.files.entry(path.to_owned()).or_default();
+        let file = Arc::make_mut(self.files.entry(path.to_owned()).or_default());
         let before = file.text().map_or(0, str::len);
         let room = TEXTS_BYTES_MAX.saturating_sub(self.texts - before).min(TEXT_BYTES_MAX);
         change(file, room);
@@ -256,41 +305,44 @@ impl Bookkeeper {
 
     // Edits
 
-    /// `edit/begin`: takes the baseline of each file, once a turn. Says which texts are worth
-    /// reading before the edit is made.
+    /// `edit/begin`: takes the baseline of each file, once a turn. Says what is to be
+    /// looked at before the edit is made.
     pub fn begin(&mut self, owner: &Owner, paths: &[String]) -> Result<Vec<Reading>, Refusal> {
         self.check_room(owner, paths.iter())?;
+        self.check_looks(paths.len())?;
         let mut readings = Vec::new();
         for spelled in paths {
             self.order += 1;
             let order = self.order;
             let path = &self.real_path(spelled);
             self.edited(owner, path, spelled);
-            let file = self.files.entry(path.clone()).or_default();
+            let file = Arc::make_mut(self.files.entry(path.clone()).or_default());
             file.heard = order;
             let edited = self.owners.get_mut(owner).and_then(|edited| edited.get_mut(path));
             edited.into_iter().for_each(|edited| edited.begin(file));
             let state = file.document.is_none().then(|| file.changes.state());
-            readings.push(Reading { path: spelled.clone(), state, after: false });
+            self.looks.insert(order, Look { owner: Some(owner.clone()), path: spelled.clone() });
+            readings.push(Reading { path: spelled.clone(), number: order, state, after: false });
         }
         Ok(readings)
     }
 
-    /// `edit/end` of an edit that was made, with the versions that it made. Says which texts are
-    /// worth reading now.
+    /// `edit/end` of an edit that was made, with the versions that it made. Says what is to be
+    /// looked at now.
     pub fn end(
         &mut self,
         owner: &Owner,
         edits: &[(String, Option<i64>)],
     ) -> Result<Vec<Reading>, Refusal> {
         self.check_room(owner, edits.iter().map(|(path, _)| path))?;
+        self.check_looks(edits.len())?;
         let mut readings = Vec::new();
         for (spelled, version) in edits {
             self.order += 1;
             let order = self.order;
             let path = &self.real_path(spelled);
             self.edited(owner, path, spelled);
-            let file = self.files.entry(path.clone()).or_default();
+            let file = Arc::make_mut(self.files.entry(path.clone()).or_default());
             file.heard = order;
             if let Some(edited) = self.owners.get_mut(owner).and_then(|edited| edited.get_mut(path))
             {
@@ -298,7 +350,8 @@ impl Bookkeeper {
             }
             // A document's changes are reported one by one; what else an edit did is read.
             let state = file.document.is_none().then(|| file.changes.push(*version, None));
-            readings.push(Reading { path: spelled.clone(), state, after: true });
+            self.looks.insert(order, Look { owner: Some(owner.clone()), path: spelled.clone() });
+            readings.push(Reading { path: spelled.clone(), number: order, state, after: true });
         }
         Ok(readings)
     }
@@ -311,7 +364,8 @@ impl Bookkeeper {
             editors.remove(owner);
             if editors.is_empty() {
                 self.editors.remove(path);
-                if let Some(text) = self.files.get_mut(path).and_then(|file| file.on_disk.take()) {
+                let file = self.files.get_mut(path).filter(|file| file.on_disk.is_some());
+                if let Some(text) = file.and_then(|file| Arc::make_mut(file).on_disk.take()) {
                     self.texts -= text.len();
                 }
             }
@@ -349,7 +403,8 @@ impl Bookkeeper {
     fn edited(&mut self, owner: &Owner, path: &str, spelled: &str) {
         let edited = self.owners.entry(owner.clone()).or_default();
         if !edited.contains_key(path) {
-            edited.insert(path.to_owned(), Edited::new(spelled, self.files.get(path)));
+            let file = self.files.get(path).map(Arc::as_ref);
+            edited.insert(path.to_owned(), Edited::new(spelled, file, self.order));
             self.editors.entry(path.to_owned()).or_default().insert(owner.clone());
         }
     }
@@ -381,7 +436,7 @@ impl Bookkeeper {
             return full(format!("a file has at most {CHECKERS_MAX} checkers"), "use fewer names");
         }
         self.order += 1;
-        let file = self.files.entry(path.to_owned()).or_default();
+        let file = Arc::make_mut(self.files.entry(path.to_owned()).or_default());
         file.heard = self.order;
         let before = file.len();
         let changed = file.report(self.order, at, report);
@@ -409,6 +464,10 @@ impl Bookkeeper {
     pub fn disconnect(&mut self, connection: u64) -> bool {
         let mut any = false;
         for file in self.files.values_mut() {
+            if file.checkers.values().all(|it| it.connection != connection) {
+                continue;
+            }
+            let file = Arc::make_mut(file);
             for checker in file.checkers.values_mut().filter(|it| it.connection == connection) {
                 let standing = match checker.standing {
                     Standing::Running => Standing::Failed,
@@ -478,13 +537,16 @@ impl Bookkeeper {
         }
     }
 
-    /// How waiting ended for each file, or when to ask again without further word.
+    /// How waiting ended for each file, or when to ask again without further word. A file is ready once
+    /// it was looked at too, so that a WAIT can tell of it.
     pub fn settled(
         &mut self,
         now: Millis,
         settling: &mut Settling,
     ) -> Result<Vec<(String, Outcome)>, Millis> {
         let mut next = settling.limit;
+        let looks = self.looks.values().filter(|look| look.owner.as_ref() == Some(&settling.owner));
+        let looked_at: BTreeSet<_> = looks.map(|look| self.real_path(&look.path)).collect();
         for awaited in &mut settling.files {
             let path = self.real_path(&awaited.path);
             let edited = self.owners.get_mut(&settling.owner);
@@ -502,14 +564,21 @@ impl Bookkeeper {
             if awaited.outcome.is_some() {
                 continue;
             }
-            let settlement = edited.settlement(self.files.get(&path), now);
+            let file = self.files.get(&path).map(Arc::as_ref);
+            let is_looked_at = looked_at.contains(&path);
+            let settlement = match edited.settlement(file, now) {
+                Settlement::Ready if is_looked_at => Settlement::Pending { until: None },
+                settlement => settlement,
+            };
             let is_over = now >= settling.limit;
             awaited.outcome = match settlement {
                 Settlement::Ready => Some(Outcome::Ready),
                 Settlement::None => Some(Outcome::None),
                 // Somebody has reported, and nobody said that there is more to come.
-                Settlement::Pending { until: Some(_) } if is_over => Some(Outcome::Ready),
-                Settlement::Pending { until: None } if is_over => {
+                Settlement::Pending { until: Some(_) } if is_over && !is_looked_at => {
+                    Some(Outcome::Ready)
+                }
+                Settlement::Pending { .. } if is_over => {
                     edited.time_out();
                     Some(Outcome::Timeout)
                 }
@@ -549,6 +618,52 @@ impl Bookkeeper {
         files
     }
 
+    /// What is known of diagnostics now, as far as it concerns the scope, with the numbers of the looks
+    /// at its files that are under way. Once their outcomes are told to the excerpt too, it answers as
+    /// of this moment. `None` when no look is under way.
+    pub fn excerpt(&self, owner: &Owner) -> Option<(Self, Vec<u64>)> {
+        let edited = self.owners.get(owner).filter(|_| !self.looks.is_empty())?;
+        let concerns = |look: &Look| {
+            look.owner.as_ref() == Some(owner) || edited.contains_key(&self.real_path(&look.path))
+        };
+        let looks = self.looks.iter().filter(|(_, look)| concerns(look));
+        let looks: Vec<_> = looks.map(|(number, _)| *number).collect();
+        if looks.is_empty() {
+            return None;
+        }
+        let editors = edited.keys().map(|path| (path.clone(), BTreeSet::from([owner.clone()])));
+        let excerpt = Self {
+            files: self.files.clone(),
+            owners: BTreeMap::from([(owner.clone(), edited.clone())]),
+            editors: editors.collect(),
+            real: Arc::clone(&self.real),
+            looks: BTreeMap::new(),
+            ..*self
+        };
+        Some((excerpt, looks))
+    }
+
+    /// [`Self::diagnosis`] of a WAIT that came when the excerpt was taken. A commit finds here what the
+    /// WAIT was given.
+    pub fn diagnosis_of(
+        &mut self,
+        mut excerpt: Self,
+        owner: &Owner,
+        told: &Checked,
+    ) -> Option<Diagnosis> {
+        let before = self.state;
+        excerpt.state = before;
+        let diagnosis = excerpt.diagnosis(owner, told);
+        self.state = excerpt.state;
+        for (path, given) in excerpt.owners.remove(owner).into_iter().flatten() {
+            let path = self.real_path(&path);
+            // A turn that is over, or a file that is gone, has nothing to compare with any more.
+            let edited = self.owners.get_mut(owner).and_then(|edited| edited.get_mut(&path));
+            edited.into_iter().for_each(|edited| edited.adopt(&given, before));
+        }
+        diagnosis
+    }
+
     /// What a WAIT of the scope has to say: of the files below the session's root, and without the
     /// text of those whose content is not to be shown. `None` when the turn edited nothing.
     pub fn diagnosis(&mut self, owner: &Owner, told: &Checked) -> Option<Diagnosis> {
@@ -558,7 +673,13 @@ impl Bookkeeper {
         let mut withheld = BTreeSet::new();
         for (path, edited) in edited.iter_mut().filter(|(_, edited)| edited.edit().is_some()) {
             // Until it was looked at, nobody knows what may be told of it.
-            let Some(place) = edited.place.filter(|place| place.is_inside) else { continue };
+            let Some(place) = edited.place else {
+                diagnosis.counts.unseen += 1;
+                continue;
+            };
+            if !place.is_inside {
+                continue;
+            }
             diagnosis.counts.edited += 1;
             let Some(file) = self.files.get(path) else { continue };
             let path = edited.spelled.clone();
@@ -734,7 +855,7 @@ mod tests {
         }
         assert!(books.files.len() <= FILES_MAX);
         assert!(books.files.contains_key(PATH));
-        assert_eq!(books.held, books.files.values().map(File::len).sum::<usize>());
+        assert_eq!(books.held, books.files.values().map(|file| file.len()).sum::<usize>());
         let most: Vec<_> = (0..=LIST_MAX).map(|_| (1, 1)).collect();
         assert!(books.publish(0, PATH, report(&most, 2)).is_err());
         assert!(books.end_turn(&owner()));

@@ -105,7 +105,7 @@ impl LineEdit {
 }
 
 /// A change from one state of a text to the next.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Change {
     /// The version of the document that it made.
     version: Option<i64>,
@@ -114,7 +114,7 @@ struct Change {
 }
 
 /// The states of a text, numbered from 0, and the changes between them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Changes {
     /// The state before the first change that is remembered.
     first: u64,

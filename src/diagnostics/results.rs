@@ -112,7 +112,7 @@ pub struct List {
 }
 
 /// One checker of a file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Checker {
     /// What it found last.
     pub list: Option<Arc<List>>,
@@ -149,7 +149,7 @@ impl List {
 }
 
 /// A document that is open in an editor.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Document {
     /// Its version.
     pub version: Option<i64>,
@@ -158,7 +158,7 @@ pub struct Document {
 }
 
 /// Everything that is known of one file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct File {
     /// Its checkers by name.
     pub checkers: BTreeMap<String, Checker>,
@@ -205,9 +205,12 @@ impl File {
             self.document = other.document;
             self.on_disk = None;
         }
-        for (name, checker) in other.checkers {
+        for (name, mut checker) in other.checkers {
             let known = self.checkers.get(&name);
             if known.is_none_or(|known| known.spoke < checker.spoke) {
+                // What it found before that under this name was there before.
+                let former = known.and_then(|known| known.list.clone());
+                checker.earlier = checker.earlier.or(former);
                 self.checkers.insert(name, checker);
             }
         }

@@ -60,6 +60,8 @@ pub struct Problem {
 pub struct DiagnosisCounts {
     /// Files that were edited.
     pub edited: u64,
+    /// Further ones that nothing is told of until they were looked at.
+    pub unseen: u64,
     /// Those of them that a checker has reported on since.
     pub reported: u64,
     /// Problems that the edits brought and that were not told yet.

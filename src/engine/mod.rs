@@ -354,11 +354,15 @@ impl Session {
         }
     }
 
-    /// The files that explaining the scope needs to have read first.
-    pub fn wanted(&self, at: Millis, path: &ScopePath) -> Result<Vec<Wanted>, Refusal> {
+    /// What explaining the scope needs to have looked at first, beside what is prepared.
+    pub fn wanted(
+        &self,
+        at: Millis,
+        path: &ScopePath,
+        prepared: &Findings,
+    ) -> Result<Vec<Wanted>, Refusal> {
         let scope = self.scope(path)?;
-        let nothing = Findings::new();
-        let (_, needs) = self.choose(scope, self.moment(scope, Seam::Unsaid, at), &nothing);
+        let (_, needs) = self.choose(scope, self.moment(scope, Seam::Unsaid, at), prepared);
         Ok(needs.into_iter().flat_map(Need::into_wanted).collect())
     }
 

@@ -89,7 +89,8 @@ pub enum Reading {
     Attachment,
     /// All files that the scope watches, for what changed in them. The path is empty.
     Edits(DiffLimits),
-    /// What checkers found after the scope's edits; of no one file, and never looked for.
+    /// What checkers found after the scope's edits; of no one file, and never looked for. Prepared
+    /// with the WAIT, or pending where edited files are still looked at.
     Diagnostics,
     /// Not at all: whether what the client itself gave of it may be shown. It may be an address that
     /// is no path.
@@ -130,6 +131,8 @@ pub enum Found {
     Edits(Vec<Edited>),
     /// What checkers found after the scope's edits.
     Diagnosis(Diagnosis),
+    /// It is not there yet, and can be waited for.
+    Pending,
     /// What the client gave of it may be shown.
     Showable,
     /// There is nothing.

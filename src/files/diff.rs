@@ -108,10 +108,10 @@ fn diff(sides: &Sides<'_>, limits: &DiffLimits, deadline: Instant) -> Result<Dif
     Ok(Diff { lines: hunks.line_count(), start: hunks.shortened() })
 }
 
-fn texts<'a>(
-    sides: &Sides<'a>,
-    limits: &DiffLimits,
-) -> Result<(Cow<'a, [u8]>, Cow<'a, [u8]>), &'static str> {
+/// What stood in a file and what stands in it, as it is compared.
+type Texts<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>);
+
+fn texts<'a>(sides: &Sides<'a>, limits: &DiffLimits) -> Result<Texts<'a>, &'static str> {
     if sides.old.bytes.len().max(sides.new.bytes.len()) > count(limits.file_bytes) {
         return Err("it is too large for a diff");
     }

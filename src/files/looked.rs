@@ -6,8 +6,6 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use futures_util::future::join_all;
-
 use super::disk::real_path;
 use super::identity;
 use super::read::{LOOKS, open};
@@ -23,30 +21,24 @@ pub struct Looked {
     /// Whether its content may be shown.
     pub shows: bool,
     /// Its text; an error when it is not there, is no UTF-8 text, or is too large.
-    pub text: io::Result<String>,
+    pub text: io::Result<Arc<str>>,
 }
 
-/// Looks at files on threads of their own. Of texts larger than `most` bytes nothing is read.
+/// Looks at a file on a thread of its own. Of a text larger than `most` bytes nothing is read. `None`
+/// when the look failed.
 pub async fn look_at_edited(
-    paths: Vec<String>,
-    root: Option<String>,
+    path: String,
+    root: Option<PathBuf>,
     secrecy: Arc<Secrecy>,
     most: u64,
-) -> Vec<Option<Looked>> {
-    let root = root.map(PathBuf::from);
-    let looks = paths.into_iter().map(|path| {
-        let (root, secrecy) = (root.clone(), Arc::clone(&secrecy));
-        async move {
-            let place = LOOKS.acquire().await.ok()?;
-            let look = tokio::task::spawn_blocking(move || {
-                let looked = look(&identity::on_disk(&path), root.as_deref(), &secrecy, most);
-                drop(place);
-                looked
-            });
-            look.await.ok()
-        }
+) -> Option<Looked> {
+    let place = LOOKS.acquire().await.ok()?;
+    let look = tokio::task::spawn_blocking(move || {
+        let looked = look(&identity::on_disk(&path), root.as_deref(), &secrecy, most);
+        drop(place);
+        looked
     });
-    join_all(looks).await
+    look.await.ok()
 }
 
 fn look(path: &Path, root: Option<&Path>, secrecy: &Secrecy, most: u64) -> Looked {
@@ -59,14 +51,14 @@ fn look(path: &Path, root: Option<&Path>, secrecy: &Secrecy, most: u64) -> Looke
     Looked { real, is_inside, shows, text }
 }
 
-fn text(path: &Path, most: u64) -> io::Result<String> {
+fn text(path: &Path, most: u64) -> io::Result<Arc<str>> {
     let mut text = String::new();
     // One byte more tells a file that is too large from one that just fits.
     open(path)?.take(most + 1).read_to_string(&mut text)?;
     if text.len() as u64 > most {
         return Err(io::Error::other("it is too large"));
     }
-    Ok(text)
+    Ok(text.into())
 }
 
 /// Whether nothing stands at a path any more, looked at on a thread of its own.

@@ -59,8 +59,10 @@ impl Reminder for Diagnostics {
     }
 
     fn propose(&self, view: &View<'_>) -> Proposal {
-        let Some(Found::Diagnosis(diagnosis)) = view.findings.get(&Wanted::DIAGNOSTICS) else {
-            return Proposal::silent("no file was edited in this turn", "after an edit");
+        let diagnosis = match view.findings.get(&Wanted::DIAGNOSTICS) {
+            Some(Found::Diagnosis(diagnosis)) => diagnosis,
+            Some(Found::Pending) => return Proposal::Read(vec![Wanted::DIAGNOSTICS]),
+            _ => return Proposal::silent("no file was edited in this turn", "after an edit"),
         };
         let told = Effect::TellDiagnostics {
             states: diagnosis.states.clone(),
@@ -82,11 +84,15 @@ impl Reminder for Diagnostics {
 }
 
 fn reason(counts: DiagnosisCounts) -> String {
-    let DiagnosisCounts { edited, reported, before, resolved, .. } = counts;
-    format!(
+    let DiagnosisCounts { edited, unseen, reported, before, resolved, .. } = counts;
+    let mut reason = format!(
         "{edited} files were edited in this turn, checkers have reported on {reported}, and \
          nothing is new ({before} problems known, {resolved} gone)"
-    )
+    );
+    if unseen > 0 {
+        let _ = write!(reason, "; {unseen} more could not be looked at yet");
+    }
+    reason
 }
 
 fn body(diagnosis: &Diagnosis, root: Option<&str>, settings: &Settings) -> String {

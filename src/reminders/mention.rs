@@ -150,7 +150,11 @@ fn said(mention: &Mention, name: &str, view: &View<'_>, settings: &Settings) -> 
             (body, fingerprint.clone())
         }
         // Nothing is there, or nothing that a mention asks for.
-        Found::Showable | Found::Missing | Found::Edits(_) | Found::Diagnosis(_) => {
+        Found::Showable
+        | Found::Missing
+        | Found::Pending
+        | Found::Edits(_)
+        | Found::Diagnosis(_) => {
             let body = format!("The person mentioned {kind} {name}, which is not there.");
             (body, view.fingerprint("missing"))
         }

@@ -1,17 +1,23 @@
 //! What checkers say, for all sessions: the bookkeeper of diagnostics behind a lock of its own, and
 //! those who wait for word. Taken after a session's lock, never before it.
 
+use std::collections::BTreeMap;
+
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
+use super::looks::{Excerpt, Look};
 use super::surroundings::Surroundings;
 use crate::diagnostics::{Bookkeeper, EditedFile, Outcome, Owner, Settling};
-use crate::engine::{Findings, Found, Millis, Scope, ScopePath, Session, Wanted};
+use crate::engine::{Checked, Findings, Found, Millis, Scope, ScopePath, Session, Wanted};
 
 /// The bookkeeper and its bell.
 #[derive(Debug, Default)]
 pub struct Checks {
     bookkeeper: Mutex<Bookkeeper>,
+    /// Looks at the disk that are under way, by their numbers. Taken after the bookkeeper, never before
+    /// it.
+    pub(super) looks: Mutex<BTreeMap<u64, Look>>,
     /// Rung when something changed that an `edit/settle` may wait for.
     bell: Notify,
 }
@@ -53,18 +59,38 @@ impl Checks {
         }
     }
 
-    /// What a WAIT of the scope has to say of diagnostics, as things stand.
-    pub fn prepared(&self, session: &Session, scope: &ScopePath) -> Findings {
-        let Ok(known) = session.scope(scope) else { return Findings::new() };
-        let diagnosis = self.with(|it| it.diagnosis(&owner(session, scope), &known.facts.checked));
-        let found = diagnosis.map(|diagnosis| (Wanted::DIAGNOSTICS, Found::Diagnosis(diagnosis)));
-        found.into_iter().collect()
+    /// What a WAIT of the scope has to say of diagnostics, as things stand; or that it is pending, with
+    /// what it will be worked out from.
+    pub fn prepared(&self, session: &Session, scope: &ScopePath) -> (Findings, Option<Excerpt>) {
+        let Ok(known) = session.scope(scope) else { return (Findings::new(), None) };
+        let (owner, told) = (owner(session, scope), &known.facts.checked);
+        let (found, excerpt) = match self.excerpt(&owner, told) {
+            Some(excerpt) => (Some(Found::Pending), Some(excerpt)),
+            None => (self.with(|it| it.diagnosis(&owner, told)).map(Found::Diagnosis), None),
+        };
+        (found.into_iter().map(|found| (Wanted::DIAGNOSTICS, found)).collect(), excerpt)
     }
 
-    /// The files that a scope edited in its turn.
-    pub fn edited_files(&self, session: &Session, scope: &Scope) -> Vec<EditedFile> {
-        let owner = owner(session, &scope.path);
-        self.with(|it| it.edited_files(&owner, &scope.facts.checked))
+    /// The files that a scope edited in its turn; or what that will be worked out from.
+    pub fn edited_files(
+        &self,
+        session: &Session,
+        scope: &Scope,
+    ) -> Result<Vec<EditedFile>, Box<Excerpt>> {
+        let (owner, told) = (owner(session, &scope.path), &scope.facts.checked);
+        match self.excerpt(&owner, told) {
+            Some(excerpt) => Err(Box::new(excerpt)),
+            None => Ok(self.with(|it| it.edited_files(&owner, told))),
+        }
+    }
+
+    fn excerpt(&self, owner: &Owner, told: &Checked) -> Option<Excerpt> {
+        // A look ends in the bookkeeper first, so that each that is under way there is found here.
+        let bookkeeper = self.bookkeeper.lock();
+        let (books, numbers) = bookkeeper.excerpt(owner)?;
+        let looks = self.looks.lock();
+        let looks = numbers.iter().filter_map(|number| looks.get(number).cloned());
+        Some(Excerpt::new(owner.clone(), told.clone(), books, looks.collect()))
     }
 
     /// Waits until the checkers of all files have reported, or the time is up.

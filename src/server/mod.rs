@@ -20,6 +20,7 @@ mod convert;
 mod daemon;
 mod handlers;
 mod kept;
+mod looks;
 mod session_files;
 mod surroundings;
 

@@ -157,6 +157,25 @@ impl SessionFiles {
         files::Count { watched, dropped: known - watched, ..self.desk.count() }
     }
 
+    /// [`Self::count`], once everything that was read and written so far is looked at.
+    pub fn counted(
+        &self,
+        slot: &Arc<Slot>,
+        session: &Session,
+    ) -> Result<files::Count, oneshot::Receiver<files::Count>> {
+        if self.lane.is_idle() {
+            return Ok(self.count(session));
+        }
+        let (sender, receiver) = oneshot::channel();
+        self.snapshots.part();
+        let slot = Arc::clone(slot);
+        let counts = self.push(move || _ = sender.send(slot.files().count(&slot.lock())));
+        match counts {
+            Ok(()) => Err(receiver),
+            Err(_) => Ok(self.count(session)),
+        }
+    }
+
     /// The spellings under which scopes of the session watch a real path.
     pub fn spellings(&self, real: &Path) -> Vec<String> {
         self.desk.spellings(real)
@@ -287,6 +306,8 @@ impl SessionFiles {
                     let edits = self.compare(slot, scope.clone(), editors, limits, deadline);
                     compared.extend(edits.map(|edits| (wanted, edits)));
                 }
+                // Who asked knows what checkers found.
+                Reading::Diagnostics => {}
                 _ => read.push(wanted),
             }
         }

@@ -495,3 +495,28 @@ fn an_edit_that_deletes_leaves_nothing_to_tell() {
     let state = answer(&mut daemon, "session/state", &json!({"session": "s"}));
     assert_eq!(state["diagnostics"], json!([]));
 }
+
+/// A WAIT right behind an edit tells what was found, though the file is still looked at when it comes.
+#[test]
+fn a_wait_does_not_overtake_the_look_at_an_edited_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().canonicalize().expect("its real path");
+    let mut daemon = daemon_at(&root);
+    let session = json!({"session": "s"});
+    for round in 0..100 {
+        let file = root.join(format!("{round}.py"));
+        fs::write(&file, "x = y\n").expect("a file");
+        let message = format!("found in round {round}");
+        let found = json!([{"message": message, "severity": 1}]);
+        let end = json!({"session": "s", "uris": [{"uri": file}], "ok": true});
+        daemon.notify("edit/end", end);
+        let publish = json!({"uri": file, "checker": "c", "diagnostics": found});
+        daemon.notify("diagnostic/publish", publish);
+        let explain = daemon.ask("reminder/explain", session.clone());
+        let lines = told(&mut daemon);
+        assert!(lines.iter().any(|line| line.ends_with(&message)), "{lines:?}");
+        let rows = daemon.expect_answer(&explain)["result"]["rows"].take();
+        let row = rows.as_array().expect("rows").iter().find(|row| row["id"] == "diagnostics");
+        assert_eq!(row.expect("a row")["speaks"], true, "{row:?}");
+    }
+}

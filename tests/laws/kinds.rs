@@ -316,7 +316,7 @@ impl Stage {
     ) -> Outcome<Option<Delivery>> {
         let scope = path(number);
         let wanted = if self.peeks {
-            self.session.wanted(self.now, &scope).unwrap_or_default()
+            self.session.wanted(self.now, &scope, &Findings::new()).unwrap_or_default()
         } else {
             vec![]
         };

@@ -1,9 +1,10 @@
 //! Edits, what checkers say of the edited files, and waiting for it.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use reminderd_protocol::diagnostics::{DiagnosticPublishParams, PublishDiagnosticsParams};
 use reminderd_protocol::error::ErrorObject;
 use reminderd_protocol::files::{
@@ -18,9 +19,10 @@ use crate::diagnostics::{
 };
 use crate::engine::{Event, Refusal};
 use crate::files::secrecy::Secrecy;
-use crate::files::{self, Looked, identity};
+use crate::files::{self, identity};
 use crate::server::checks::owner;
 use crate::server::daemon::Daemon;
+use crate::server::looks::{self, Seen};
 use crate::server::{Answer, Outcome};
 
 /// The checker of a client that gave neither its own name nor a checker's.
@@ -120,47 +122,34 @@ impl Look {
             readings.into_iter().partition(|reading| identity::is_path(&reading.path));
         let place = Place { is_inside: root.is_none(), shows: true };
         daemon.checks().with(|it| {
-            elsewhere.iter().for_each(|it_is| it.place(&owner, it_is, &it_is.path, place));
-        });
-        if on_disk.is_empty() {
-            return Outcome::Now(null());
-        }
-        let daemon = Arc::clone(daemon);
-        Outcome::Later(Box::pin(async move {
-            let paths: Vec<_> = on_disk.iter().map(|reading| reading.path.clone()).collect();
-            let most = TEXT_BYTES_MAX as u64;
-            let looks = files::look_at_edited(paths, root, secrecy, most);
-            // A disk that hangs holds nobody up, and nothing is told of its files.
-            if let Ok(looks) = tokio::time::timeout(files::DEADLINE, looks).await {
-                for (reading, looked) in on_disk.iter().zip(looks) {
-                    if let Some(looked) = looked {
-                        note(&daemon, &owner, reading, looked);
-                    }
-                }
-                daemon.checks().ring();
+            for reading in &elsewhere {
+                it.place(&owner, reading, &reading.path, place);
+                it.looked(reading);
             }
-            null()
-        }))
+        });
+        let root = root.map(PathBuf::from);
+        let looks = on_disk.into_iter().map(|reading| {
+            let (path, root, secrecy) = (reading.path.clone(), root.clone(), Arc::clone(&secrecy));
+            let seen = (owner.clone(), reading.clone());
+            looks::begin(daemon, reading, async move {
+                let most = TEXT_BYTES_MAX as u64;
+                let looked = files::look_at_edited(path, root, secrecy, most).await?;
+                Some(Seen::Edited(seen.0, seen.1, looked))
+            })
+        });
+        once_seen(looks.collect())
     }
 }
 
-/// What a look at an edited file found.
-fn note(daemon: &Daemon, owner: &Owner, reading: &Reading, looked: Looked) {
-    let Looked { real, is_inside, shows, text } = looked;
-    let place = Place { is_inside, shows };
-    let before = daemon.checks().with(|it| {
-        it.place(owner, reading, &real, place);
-        it.text_on_disk(reading)
-    });
-    if before.is_some() && text.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-    {
-        daemon.checks().with(|it| it.delete(&reading.path));
-        return;
+/// Answers when the looks are done. A disk that hangs holds nobody up.
+pub fn once_seen(looks: Vec<looks::Look>) -> Outcome {
+    if looks.is_empty() {
+        return Outcome::Now(null());
     }
-    let text: Option<Arc<str>> = text.ok().map(Arc::from);
-    let both = before.as_deref().zip(text.as_deref());
-    let edits = both.map(|(before, after)| diagnostics::line_edits(before, after));
-    daemon.checks().with(|it| it.read(reading, text, edits));
+    Outcome::Applied(Box::pin(async move {
+        drop(tokio::time::timeout(files::DEADLINE, join_all(looks)).await);
+        null()
+    }))
 }
 
 /// `edit/settle`

@@ -1,17 +1,16 @@
 //! What the person does in the editor: the texts and versions that diagnostics are about.
 
-use std::sync::Arc;
-
-use futures_util::future::join_all;
 use reminderd_protocol::error::ErrorObject;
 use reminderd_protocol::files::{
     DidChangeParams, DidChangeWatchedFilesParams, DidCloseParams, DidOpenParams, DidSaveParams,
 };
 use serde_json::value::RawValue;
 
+use super::checks::once_seen;
 use super::{Call, convert};
 use crate::files::{self, identity};
-use crate::server::{Answer, Outcome};
+use crate::server::Outcome;
+use crate::server::looks::{self, Seen};
 
 /// The file was deleted, in the words of the Language Server Protocol.
 const DELETED: i64 = 3;
@@ -74,17 +73,16 @@ pub fn watched(call: &Call<'_>) -> Outcome {
     if gone.is_empty() {
         return done(Ok(()));
     }
-    let daemon = Arc::clone(call.daemon);
-    Outcome::Later(Box::pin(async move {
-        let looks = gone.into_iter().map(|path| async move {
-            let is_gone = files::is_gone(&path).await;
-            is_gone.then_some(path)
-        });
-        let gone: Vec<_> = join_all(looks).await.into_iter().flatten().collect();
-        if !gone.is_empty() {
-            daemon.checks().with(|it| gone.iter().for_each(|path| it.delete(path)));
-            daemon.checks().ring();
-        }
-        Answer::Ok(RawValue::NULL.to_owned())
-    }))
+    let readings = call.daemon.checks().with(|it| it.look_for(gone));
+    let readings = match readings {
+        Ok(readings) => readings,
+        Err(refusal) => return Outcome::Now(Err(convert::error(&refusal))),
+    };
+    let looks = readings.into_iter().map(|reading| {
+        let seen = reading.clone();
+        looks::begin(call.daemon, reading, async move {
+            files::is_gone(&seen.path).await.then_some(Seen::Gone(seen))
+        })
+    });
+    once_seen(looks.collect())
 }

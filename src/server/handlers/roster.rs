@@ -1,5 +1,8 @@
 //! Who may speak, who would, and what was told.
 
+use std::sync::Arc;
+
+use futures_util::future::{OptionFuture, join};
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::history::{HistoryParams, HistoryResult};
 use reminderd_protocol::roster::{ExplainResult, RosterRemoveResult};
@@ -36,13 +39,14 @@ pub fn explain(call: &Call<'_>) -> Outcome {
         let path = convert::path(&scope)?;
         let slot = call.daemon.slot(&scope.session, call.at)?;
         let session = slot.live()?;
-        let wanted = session.wanted(call.at, &path).map_err(|refusal| convert::error(&refusal))?;
+        let (prepared, excerpt) = call.daemon.checks().prepared(&session, &path);
+        let wanted = session.wanted(call.at, &path, &prepared);
+        let wanted = wanted.map_err(|refusal| convert::error(&refusal))?;
         let secrecy = slot.files().secrecy(&session);
-        let prepared = call.daemon.checks().prepared(&session, &path);
         drop(session);
-        Ok((slot, path, wanted, secrecy, prepared))
+        Ok((slot, path, wanted, secrecy, prepared, excerpt))
     });
-    let (slot, path, wanted, secrecy, prepared) = match read {
+    let (slot, path, wanted, secrecy, mut prepared, excerpt) = match read {
         Ok(read) => read,
         Err(error) => return Outcome::Now(Err(error)),
     };
@@ -51,9 +55,10 @@ pub fn explain(call: &Call<'_>) -> Outcome {
     let findings =
         slot.files().look_at(&slot, &path, editors, &secrecy, wanted.clone(), files::DEADLINE);
     let unheard = call.daemon.files().health().and_then(|health| health.shortfall());
-    let explained = move |mut findings: Findings| {
-        findings.extend(prepared);
-        let rows = slot.lock().explain(now, &path, &findings);
+    let daemon = Arc::clone(call.daemon);
+    let mut explained = move |findings: Findings| {
+        prepared.extend(findings);
+        let rows = slot.lock().explain(now, &path, &prepared);
         let mut rows = rows.map_err(|refusal| convert::error(&refusal))?;
         let of_files = rows.iter_mut().filter(|row| row.kind == "edited-files");
         for (row, unheard) in of_files.zip(&unheard) {
@@ -64,7 +69,12 @@ pub fn explain(call: &Call<'_>) -> Outcome {
     if wanted.is_empty() {
         return Outcome::Now(explained(Findings::new()));
     }
-    Outcome::Later(Box::pin(async move { explained(findings.await) }))
+    Outcome::Later(Box::pin(async move {
+        let diagnosis = excerpt.map(|excerpt| excerpt.prepared(daemon, files::DEADLINE));
+        let (mut findings, diagnosis) = join(findings, OptionFuture::from(diagnosis)).await;
+        findings.extend(diagnosis.into_iter().flatten());
+        explained(findings)
+    }))
 }
 
 /// `reminder/history`

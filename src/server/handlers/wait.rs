@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{join, join_all};
+use futures_util::future::{OptionFuture, join_all, join3};
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::roster::{ComputeParams, ComputeResult};
 use reminderd_protocol::scope::Scope;
@@ -18,7 +18,7 @@ use serde::Deserialize as _;
 use super::{Call, answer, convert, internal};
 use crate::engine::{
     Ask, Delivery, Findings, Millis, Problem, Receipt, Refusal, RefusalKind, ScopePath, Serial,
-    Staged, short_name,
+    Staged, Wanted, short_name,
 };
 use crate::files;
 use crate::server::daemon::{Daemon, Slot};
@@ -50,7 +50,8 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let fence = session.lease().fence();
     let material =
         call.daemon.surroundings().material(slot.tag(), fence).map_err(|error| internal(&error))?;
-    request.prepared = call.daemon.checks().prepared(&session, &path);
+    let (prepared, excerpt) = call.daemon.checks().prepared(&session, &path);
+    request.prepared = prepared;
     let staged =
         session.stage(call.at, &request, material).map_err(|refusal| convert::error(&refusal))?;
     // What the request said of history.
@@ -71,6 +72,7 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     };
     let secrecy = slot.files().secrecy(&session);
     drop(session);
+    let excerpt = excerpt.filter(|_| wanted.contains(&Wanted::DIAGNOSTICS));
     let daemon = Arc::clone(call.daemon);
     let connection = Arc::clone(call.connection);
     let answers = ask(connection.peer(), &scope, asks, deadline.min(GENERATORS_DEADLINE));
@@ -78,7 +80,10 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let findings = slot.files().look_at(&slot, &path, editors, &secrecy, wanted, deadline);
     let prepared = Prepared { slot, path, wait, finished: false };
     Ok(Outcome::Later(Box::pin(async move {
-        let (answers, findings) = join(answers, findings).await;
+        let diagnosis = excerpt.map(|excerpt| excerpt.prepared(Arc::clone(&daemon), deadline));
+        let diagnosis = OptionFuture::from(diagnosis);
+        let (answers, mut findings, diagnosis) = join3(answers, findings, diagnosis).await;
+        findings.extend(diagnosis.into_iter().flatten());
         let slot = Arc::clone(&prepared.slot);
         let delivered = prepared.finish(&daemon, &connection, &answers, &findings, auto_commit)?;
         match delivered {
