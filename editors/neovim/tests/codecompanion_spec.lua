@@ -167,10 +167,13 @@ t.test("after each batch of tools the model is told what came up", function()
     enqueue(chat, "The build is green again.")
     return true
   end
-  say(chat, "Build it.", 2)
+  local sent = t.sent("^reminder/wait$", function()
+    say(chat, "Build it.", 2)
+  end)
   local payload = codecompanion.requests[2]
   t.eq("tool", payload[#payload - 1].role)
   t.has(last(payload).content, "The build is green again.")
+  t.eq({ "prompt", "tools" }, { sent[1].params.seam, sent[2].params.seam })
 end)
 
 t.test("tools are reported with their calls, and a WAIT never meets an open one", function()
@@ -403,7 +406,10 @@ end)
 t.test("a chat that was cleared begins anew", function()
   local chat = chat_with_reminder()
   say(chat, "Fix the parser.")
-  chat:clear()
+  local sent = t.sent("^history/", function()
+    chat:clear()
+  end)
+  t.eq({ { method = "history/cleared", params = { session = session_of(chat) } } }, sent)
   say(chat, "Something else.")
   t.eq(1, count(codecompanion.requests[2], "Indent with tabs."))
   t.eq({}, rpc.status().problems)
@@ -428,17 +434,24 @@ t.test("a chat that was saved and loaded goes on where it was", function()
   t.eq(1, count(codecompanion.requests[2], "Indent with tabs."))
 end)
 
-t.test("records without words are kept too", function()
-  local chat = chat_with_reminder()
-  ask("date/set", { session = session_of(chat), date = "2026-12-01" })
-  say(chat, "What day is it?")
-  local records = {}
-  for _, message in ipairs(chat.messages) do
-    vim.list_extend(records, vim.tbl_get(message, "context", "reminderd") or {})
-  end
-  t.ok(#records >= 1, "no record")
-  local retained = ask("reminder/history", { session = session_of(chat), retained = true })
-  t.eq(#records, #retained.records)
+t.test("a record without words is kept too, and adds nothing to any message", function()
+  local chat = new_chat()
+  say(chat, "Hello.")
+  -- The first list of a pool is known from then on, and not told.
+  local names = { { name = "reviewer" } }
+  ask("pool/set", { session = session_of(chat), pool = "agents", names = names })
+  say(chat, "Go on.")
+  local record = t.eventually(function()
+    local records = vim.tbl_get(chat.messages[3], "context", "reminderd")
+    return records and records[1]
+  end, "the record beside the person's message")
+  t.eq({}, record.entries)
+  t.eq(
+    { "Hello.", "Very well.", "Go on.", "Very well." },
+    vim.tbl_map(function(message)
+      return message.content
+    end, chat.messages)
+  )
 end)
 
 t.test("an agent behind ACP gets the message, once", function()

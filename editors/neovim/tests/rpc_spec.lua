@@ -60,8 +60,17 @@ t.test("a daemon of another version is told once, and is not started again", fun
   local refusal = { code = -32602, message = "version 1 is not spoken here" }
   t.start({ command = t.fake({ initialize = { { error = refusal } } }), deadline_ms = 5000 })
   t.eq(nil, wait().delivery)
-  t.eq(nil, wait().delivery)
+  -- An hour later.
+  local now = uv.now
+  uv.now = function()
+    return now() + 3600 * 1000
+  end
+  local sent = t.sent("^initialize$", function()
+    t.eq(nil, wait().delivery)
+  end)
+  uv.now = now
   t.settle()
+  t.eq({}, sent)
   t.eq(1, #t.notices)
   t.has(t.notices[1], "version 1 is not spoken here")
   t.eq("refused", rpc.status().state)

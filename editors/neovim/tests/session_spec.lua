@@ -63,8 +63,11 @@ t.test("a delivery is settled once", function()
   session:event("reminder/enqueue", { body = "once" })
   local delivery = wait(session)
   commit(delivery)
-  delivery:release("too late for that")
-  t.eq(nil, wait(session).content)
+  local sent = t.sent("^reminder/", function()
+    delivery:release("too late for that")
+    delivery:commit()
+  end)
+  t.eq({}, sent)
 end)
 
 t.test("records that are handed back are taken", function()
@@ -154,11 +157,14 @@ t.test("reminders and switches can be given when a session is opened", function(
 end)
 
 t.test("a whole configuration reaches the daemon", function()
-  t.start({ command = command, settings = { kinds = { ["pending-events"] = false } } })
-  local session = reminderd.session("configured")
-  session:event("reminder/enqueue", { body = "never said" })
-  local delivery = wait(session)
-  t.ok(delivery, "no delivery")
+  local settings = { kinds = { ["pending-events"] = false } }
+  local sent = t.sent("^initialize$", function()
+    t.start({ command = command, settings = settings, trusted = true })
+  end)
+  local options = sent[#sent].params.initializationOptions
+  t.eq(settings, options.config)
+  t.eq(true, options.trusted)
+  t.ok(wait(reminderd.session("configured")), "no delivery")
   t.eq({}, t.notices)
 end)
 
