@@ -434,6 +434,63 @@ t.test("a chat that was saved and loaded goes on where it was", function()
   t.eq(1, count(codecompanion.requests[2], "Indent with tabs."))
 end)
 
+t.test("a chat that was copied from one that is open hears nothing twice", function()
+  local chat = chat_with_reminder()
+  say(chat, "Fix the parser.")
+  local copy = codecompanion.chat({ messages = vim.deepcopy(chat.messages) })
+  say(copy, "Do it another way.")
+  t.eq(1, count(last(codecompanion.requests), "Indent with tabs."))
+  local copied = require("reminderd.session").recent()
+  t.ok(copied ~= session_of(chat), "both are one session")
+  -- Each goes on for itself.
+  ask("reminder/enqueue", { session = copied, body = "Only for the copy." })
+  say(chat, "Go on.")
+  t.eq(0, count(last(codecompanion.requests), "Only for the copy."))
+  say(copy, "Go on.")
+  t.eq(1, count(last(codecompanion.requests), "Only for the copy."))
+  t.eq({}, rpc.status().problems)
+end)
+
+t.test("how full the context is is reported where it is known", function()
+  local chat = new_chat()
+  chat.ui = { tokens = 95000 }
+  chat.adapter.model = { meta = { context_window = 100000 } }
+  say(chat, "Hello.")
+  t.has(last(codecompanion.requests[1]).content, "95")
+end)
+
+t.test("what a tool saves through a buffer is not the person's", function()
+  local path = root .. "/buffer.py"
+  t.write(path, "one\n")
+  vim.cmd("silent edit! " .. path)
+  local bufnr = api.nvim_get_current_buf()
+  local edits = call("c1", "edit_file", { filepath = path })
+  local chat = new_chat({ { tools = { edits } }, {} })
+  codecompanion.run_tool = function()
+    api.nvim_buf_set_lines(bufnr, 0, 1, false, { "eins" })
+    api.nvim_buf_call(bufnr, function()
+      vim.cmd("silent write")
+    end)
+    return true
+  end
+  local sent = t.sent("^textDocument/did", function()
+    say(chat, "Edit it.", 2)
+  end)
+  t.eq(
+    { "textDocument/didChange" },
+    vim.tbl_map(function(message)
+      return message.method
+    end, sent)
+  )
+  sent = t.sent("^textDocument/didSave$", function()
+    api.nvim_buf_call(bufnr, function()
+      vim.cmd("silent write")
+    end)
+  end)
+  t.eq(1, #sent)
+  vim.cmd("silent bwipeout!")
+end)
+
 t.test("a record without words is kept too, and adds nothing to any message", function()
   local chat = new_chat()
   say(chat, "Hello.")

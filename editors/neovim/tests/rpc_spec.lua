@@ -151,6 +151,21 @@ t.test("a daemon that hangs holds nobody up", function()
   t.has(t.notices[1], "no answer within 100 ms")
 end)
 
+t.test("a daemon that has not answered for long is given up", function()
+  -- It is the one of the test before, with a request that it never answered.
+  local now = uv.now
+  uv.now = function()
+    return now() + 3600 * 1000
+  end
+  local sent = t.sent("^initialize$", function()
+    rpc.notify("session/list", {})
+  end)
+  uv.now = now
+  t.eq("off", rpc.status().state)
+  t.eq({}, sent)
+  t.has(rpc.status().trouble.message, "does not answer")
+end)
+
 t.test("the deadline is 500 ms unless set", function()
   t.start({ command = t.shared() })
   t.eq(500, require("reminderd.config").get().deadline_ms)

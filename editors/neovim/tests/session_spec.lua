@@ -70,6 +70,27 @@ t.test("a delivery is settled once", function()
   t.eq({}, sent)
 end)
 
+t.test("a commit that the disk did not take is sent again", function()
+  local rules = {
+    initialize = {
+      {
+        result = {
+          serverInfo = { name = "reminderd", version = "0" },
+          capabilities = { experimental = { reminderd = { protocolVersion = 1 } } },
+        },
+      },
+    },
+    ["reminder/wait"] = { { result = { token = "t", phase = "turn-start" } } },
+    ["reminder/commit"] = {
+      { error = { code = -33010, message = "no space left" } },
+      { result = { record = { id = "r" }, already = false } },
+    },
+  }
+  t.start({ command = t.fake(rules) })
+  t.eq({ id = "r" }, commit(wait(reminderd.session("disk"))))
+  t.start({ command = command })
+end)
+
 t.test("records that are handed back are taken", function()
   local session = reminderd.session("records")
   session:event("reminder/enqueue", { body = 'Ünïcode 🎉 and "quotes"' })

@@ -10,10 +10,11 @@
 --- The records are kept with the chat's messages, in `context.reminderd`, which CodeCompanion keeps
 --- when it saves a chat. What the messages still hold is what history holds.
 
+local config = require("reminderd.config")
+local documents = require("reminderd.documents")
 local row = require("reminderd.row")
 local rpc = require("reminderd.rpc")
 local sessions = require("reminderd.session")
-local config = require("reminderd.config")
 
 local api = vim.api
 
@@ -84,21 +85,41 @@ local function keep_record(message, record)
   table.insert(message.context[TAG], record)
 end
 
+---@param id string
+---@return boolean
+local function is_open_elsewhere(id)
+  for _, other in pairs(chats) do
+    if other.session and other.session.id == id then
+      return true
+    end
+  end
+  return false
+end
+
+--- The chat's session: a new one, or that of its records. A chat whose messages were copied from
+--- one that is still open is a fork of it.
 ---@param state reminderd.Chat
 ---@return reminderd.Session
 local function session_of(state)
   if not state.session then
     local chat = state.chat
     local records = records_of(chat)
-    local id = #records > 0 and records[#records].session or sessions.unique("codecompanion")
-    local is_agent = chat.adapter and chat.adapter.type == "acp"
-    state.session = sessions.get(id, {
+    local latest = records[#records]
+    local options = {
       -- An agent behind the Agent Client Protocol owns its conversation.
-      host = is_agent and { history = "native" } or nil,
+      host = chat.adapter.type == "acp" and { history = "native" } or nil,
       records = function()
         return records_of(chat)
       end,
-    })
+    }
+    local fresh = sessions.unique("codecompanion")
+    if not latest then
+      state.session = sessions.get(fresh, options)
+    elseif is_open_elsewhere(latest.session) then
+      state.session = sessions.fork(latest.session, latest.id, fresh, options)
+    else
+      state.session = sessions.get(latest.session, options)
+    end
   end
   return state.session
 end
@@ -116,6 +137,16 @@ local function report_compaction(state)
     session_of(state):event("history/compacted", { retained = record_ids(state.chat) })
   end
   state.summary = summary
+end
+
+--- Reports how full the context is, where CodeCompanion knows both numbers.
+---@param state reminderd.Chat
+local function report_usage(state)
+  local used = vim.tbl_get(state.chat, "ui", "tokens")
+  local usable = vim.tbl_get(state.chat.adapter, "model", "meta", "context_window")
+  if type(used) == "number" and type(usable) == "number" then
+    session_of(state):event("usage/report", { used = used, usable = usable })
+  end
 end
 
 --- Takes back what was put into a payload that was not sent.
@@ -155,6 +186,7 @@ end
 ---@param how "completed"|"cancelled"|"failed"
 local function end_turn(state, how)
   release(state, "the turn ended")
+  documents.leave_saves({})
   state.announced, state.running = {}, nil
   if state.session then
     state.session:end_turn(how)
@@ -176,6 +208,7 @@ local function submit(state, options)
     session:begin_turn()
   end
   report_compaction(state)
+  report_usage(state)
 
   local wait
   local request = {
@@ -330,6 +363,7 @@ local function tool_started(state, name)
     session:event("tool/begin", { call = call.id, name = call.name, input = call.input })
     if #call.writes > 0 then
       session:event("edit/begin", { uris = call.writes })
+      documents.leave_saves(call.writes)
     end
   end
 end
@@ -341,6 +375,7 @@ local function tool_finished(state)
   if not call then
     return
   end
+  documents.leave_saves({})
   local session = session_of(state)
   local is_ok = state.chat.tools.status ~= "error"
   if is_ok then

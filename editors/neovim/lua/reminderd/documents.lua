@@ -20,6 +20,9 @@ local BYTES_MAX = 8 * 1024 * 1024
 ---@type table<integer, reminderd.Document>
 local documents = {}
 local is_flush_due = false
+--- Files that a tool of a model is writing: their saves are not the person's.
+---@type table<string, boolean>
+local written_by_tool = {}
 
 ---@param bufnr integer
 ---@return string
@@ -193,6 +196,16 @@ local function follow(bufnr)
   end
 end
 
+--- Says which files a tool of a model is writing. It may do so through their buffers; that these
+--- are saved is not reported as the person's doing then.
+---@param uris string[]
+function M.leave_saves(uris)
+  written_by_tool = {}
+  for _, uri in ipairs(uris) do
+    written_by_tool[uri] = true
+  end
+end
+
 --- Reports the files that are open and those that will be.
 function M.enable()
   local group = api.nvim_create_augroup("reminderd.documents", {})
@@ -211,7 +224,7 @@ function M.enable()
       local document = documents[event.buf]
       -- What was written to another name is not this file.
       local written = document and vim.uri_from_fname(vim.fn.fnamemodify(event.match, ":p"))
-      if document and written == document.uri then
+      if document and written == document.uri and not written_by_tool[written] then
         M.flush()
         rpc.notify("textDocument/didSave", { textDocument = { uri = document.uri } })
       end

@@ -8,6 +8,8 @@ local uv = vim.uv or vim.loop
 
 local M = {}
 
+--- The daemon's error when its disk did not take a commit, which may be sent again.
+local STORE_FAILED = -33010
 --- The part of a WAIT's deadline that the daemon may use for what is slow, such as diffs.
 local DAEMON_SHARE = 0.8
 
@@ -51,9 +53,16 @@ function Delivery:commit(callback, placement)
   end
   self.is_settled = true
   local params = { token = self.token, placement = placement }
-  rpc.request("reminder/commit", params, function(err, result)
+  local function answered(err, result)
     if callback then
       callback(err, result and result.record)
+    end
+  end
+  rpc.request("reminder/commit", params, function(err, result)
+    if err and err.code == STORE_FAILED then
+      rpc.request("reminder/commit", params, answered)
+    else
+      answered(err, result)
     end
   end)
 end
@@ -123,6 +132,17 @@ function M.get(id, options)
   recent = id
   session:attach()
   return session
+end
+
+--- A session that goes on from another's history up to a record, under a name of its own.
+---@param source string
+---@param through string The id of the last record that both have.
+---@param id string
+---@param options? reminderd.SessionOptions
+---@return reminderd.Session
+function M.fork(source, through, id, options)
+  rpc.request("session/fork", { session = source, into = id, through = through })
+  return M.get(id, options)
 end
 
 --- The session that is meant when none is named.
