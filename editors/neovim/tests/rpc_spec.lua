@@ -119,7 +119,16 @@ t.test("a daemon that was killed is started again, and knows the session and its
   t.eventually(function()
     return rpc.status().state == "off"
   end, "the end of the daemon to be noticed")
-  -- It is left alone for a moment; then the next request starts it.
+  -- It is left alone for a moment, then started again.
+  t.eventually(rpc.ensure, "another daemon")
+  local answer
+  rpc.request("reminder/explain", { session = "killed" }, function(err, result)
+    answer = { err = err, result = result }
+  end)
+  t.eventually(function()
+    return answer
+  end, "an explanation")
+  t.eq(nil, answer.err)
   local again = t.eventually(function()
     return wait({ session = session }).delivery
   end, "a delivery of the new daemon")
@@ -196,6 +205,14 @@ t.test("an answer that comes too late is released", function()
   -- What it offered was not lost.
   local again = wait({ session = session, deadline_ms = 5000 }).delivery
   t.has(again.content, "The build is green again.")
+  -- An hour later, it is not given up for having been slow once.
+  local now = uv.now
+  uv.now = function()
+    return now() + 3600 * 1000
+  end
+  rpc.notify("$/setTrace", { value = "off" })
+  uv.now = now
+  t.eq("ready", rpc.status().state)
 end)
 
 t.test("a WAIT that is cancelled is never answered, and leaves no token", function()
