@@ -84,6 +84,49 @@ t.test("a language server in its place is told", function()
   t.has(t.notices[1], "what answered is not reminderd")
 end)
 
+local nonsense = {
+  ["floods its output"] = { "yes" },
+  ["says something and waits"] = { "sh", "-c", "echo hello there; cat >/dev/null" },
+  ["says what it was told"] = { "cat" },
+  ["gives no length"] = { "sh", "-c", [[printf 'Content-Type: x\r\n\r\n{}'; cat >/dev/null]] },
+  ["sends no JSON"] = { "sh", "-c", [[printf 'Content-Length: 2\r\n\r\n{]'; cat >/dev/null]] },
+}
+for what, command in pairs(nonsense) do
+  t.test("a program that " .. what .. " is told once, and holds nobody up", function()
+    t.start({ command = command, deadline_ms = 5000 })
+    local answer = wait()
+    t.eq(nil, answer.delivery)
+    t.ok(answer.after_ms < 4000, "the deadline was waited for")
+    t.settle()
+    t.eq(1, #t.notices)
+    t.has(t.notices[1], "is of no use")
+  end)
+end
+
+t.test("the last words of a daemon that ends are told", function()
+  t.start({ command = { "sh", "-c", "echo no room >&2; exit 3" }, deadline_ms = 5000 })
+  t.eq(nil, wait().delivery)
+  t.settle()
+  t.has(t.notices[1], "it ended (status 3, signal 0): no room")
+end)
+
+t.test("messages of any size arrive, both ways", function()
+  t.start({ command = t.daemon("--ephemeral"), deadline_ms = 5000 })
+  local session = reminderd.session("large")
+  local body = ("ünïcode 🎉\n"):rep(100000)
+  session:event("reminder/enqueue", { body = body })
+  t.has(wait({ session = session }).delivery.content, vim.trim(body))
+end)
+
+t.test("an answer that is no delivery is none", function()
+  local rules = { ["reminder/wait"] = { { result = 7 } } }
+  rules.initialize = {
+    { result = { capabilities = { experimental = { reminderd = { protocolVersion = 1 } } } } },
+  }
+  t.start({ command = t.fake(rules), deadline_ms = 5000 })
+  t.eq(nil, wait().delivery)
+end)
+
 --- The answer to `initialize` of a daemon that is one.
 local initialized = {
   {
@@ -103,7 +146,7 @@ t.test("a daemon that crashes is told once, and requests go out without it", fun
   t.eq(nil, wait().delivery)
   t.settle()
   t.eq(1, #t.notices)
-  t.has(t.notices[1], "the daemon ended (status 3")
+  t.has(t.notices[1], "it ended (status 3")
 end)
 
 t.test("a daemon that was killed is started again, and knows the session and its turn", function()

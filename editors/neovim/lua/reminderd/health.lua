@@ -51,7 +51,7 @@ function M.check()
     report.ok(("%s %s answers"):format(info.name, info.version))
   else
     local why = status.trouble and status.trouble.message or "it does not answer"
-    report.error(why, { ":Reminderd restart tries again", "See also " .. vim.lsp.get_log_path() })
+    report.error(why, { ":Reminderd restart tries again" })
   end
   if status.trouble and status.state == "ready" then
     report.warn("There was trouble before: " .. status.trouble.message)

@@ -5,11 +5,13 @@
 --- order, so that nothing here waits for `initialize` to be answered.
 
 local config = require("reminderd.config")
+local transport = require("reminderd.transport")
 
 local uv = vim.uv or vim.loop
 
 local M = {}
 
+local METHOD_NOT_FOUND, INTERNAL_ERROR = -32601, -32603
 --- The version of `protocol/SPEC.md` that is spoken here.
 local PROTOCOL_VERSION = 1
 --- A daemon that went away is started again after so many milliseconds, doubled each time.
@@ -27,8 +29,9 @@ local PROBLEMS_MAX = 20
 ---@field message string
 
 ---@class reminderd.Link
----@field peer table What `vim.lsp.rpc.start` gives.
----@field pending table<integer, fun(err: reminderd.Error)> Ends each request that is on its way.
+---@field peer reminderd.Peer
+---@field last_id integer The id of the last request.
+---@field pending table<integer, fun(err: reminderd.Error?, result: any)> What awaits each answer.
 ---@field server? table The daemon's answer to `initialize`.
 ---@field silent_since? integer When a request passed its deadline with nothing answered since.
 
@@ -64,15 +67,6 @@ local function tell(message)
   end)
 end
 
----@param peer table
-local function kill(peer)
-  if peer.terminate then
-    peer.terminate()
-  elseif not peer.handle:is_closing() then -- Neovim before 0.9
-    peer.handle:kill("sigterm")
-  end
-end
-
 --- Lets go of a connection and ends everything that waits for it.
 ---@param lost reminderd.Link
 ---@param message string
@@ -84,8 +78,8 @@ local function drop(lost, message)
   end
   local pending = lost.pending
   lost.pending = {}
-  for _, fail in pairs(pending) do
-    fail({ code = "unavailable", message = message })
+  for _, answer in pairs(pending) do
+    answer({ code = "unavailable", message = message })
   end
 end
 
@@ -93,7 +87,8 @@ end
 ---@param err? table
 ---@param result? table
 local function initialized(started, err, result)
-  local ours = vim.tbl_get(result or {}, "capabilities", "experimental", "reminderd")
+  result = type(result) == "table" and result or {}
+  local ours = vim.tbl_get(result, "capabilities", "experimental", "reminderd")
   if not err and ours and ours.protocolVersion == PROTOCOL_VERSION then
     started.server = result
     return
@@ -105,7 +100,7 @@ local function initialized(started, err, result)
   refused = ("%q is of no use: %s"):format(table.concat(config.get().command, " "), why)
   tell(refused)
   drop(started, refused)
-  kill(started.peer)
+  started.peer:kill()
 end
 
 local function initialize_params()
@@ -126,18 +121,35 @@ local function initialize_params()
   }
 end
 
----@param command string[]
----@param dispatchers table
----@return table? peer
-local function spawn(command, dispatchers)
-  local ok, peer
-  if vim.fn.has("nvim-0.10") == 1 then
-    ok, peer = pcall(vim.lsp.rpc.start, command, dispatchers)
-  else
-    local arguments = vim.list_slice(command, 2)
-    ok, peer = pcall(vim.lsp.rpc.start, command[1], arguments, dispatchers)
+--- What the daemon says of its own accord.
+---@param from reminderd.Link
+---@param message table
+local function heard(from, message)
+  if message.method and message.id then
+    local handler = handlers[message.method]
+    local ok, result = false, nil
+    if handler then
+      ok, result = pcall(handler, message.params)
+    end
+    if ok then
+      from.peer:send({ id = message.id, result = result })
+    else
+      local code = handler and INTERNAL_ERROR or METHOD_NOT_FOUND
+      from.peer:send({ id = message.id, error = { code = code, message = message.method } })
+    end
+  elseif message.method == "reminderd/problem" then
+    table.insert(problems, message.params)
+    if #problems > PROBLEMS_MAX then
+      table.remove(problems, 1)
+    end
+  elseif message.id then
+    local answer = from.pending[message.id]
+    from.pending[message.id] = nil
+    from.silent_since = nil
+    if answer then
+      answer(message.error, message.result)
+    end
   end
-  return ok and peer or nil
 end
 
 --- The connection, started if need be. `nil` while there is none to be had.
@@ -147,7 +159,7 @@ local function ensure()
     local silent = link
     tell("the daemon does not answer")
     drop(silent, "the daemon does not answer")
-    kill(silent.peer)
+    silent.peer:kill()
   end
   if link or refused or uv.now() < retry_at then
     return link
@@ -159,44 +171,22 @@ local function ensure()
     return nil
   end
   ---@type reminderd.Link
-  local started = { pending = {} }
-  started.peer = spawn(command, {
-    notification = function(method, params)
-      if method == "reminderd/problem" then
-        table.insert(problems, params)
-        if #problems > PROBLEMS_MAX then
-          table.remove(problems, 1)
-        end
-      end
-    end,
-    server_request = function(method, params)
-      local handler = handlers[method]
-      if handler then
-        return handler(params)
-      end
-      return nil, vim.lsp.rpc.rpc_response_error(vim.lsp.protocol.ErrorCodes.MethodNotFound)
-    end,
-    on_exit = function(code, signal)
-      vim.schedule(function()
-        if link == started then
-          local message = ("the daemon ended (status %d, signal %d)"):format(code, signal)
-          tell(message)
-          drop(started, message)
-        end
-      end)
-    end,
-    on_error = function(_, err)
-      if link == started then
-        tell("what the daemon says cannot be read: " .. vim.inspect(err):sub(1, 200))
-      end
-    end,
-  })
-  if not started.peer then
-    retry_at = uv.now() + retry_ms
-    retry_ms = math.min(2 * retry_ms, RETRY_MS_MAX)
-    tell(("%q cannot be started"):format(command[1]))
+  local started = { last_id = 0, pending = {} }
+  local peer, why_not = transport.start(command, function(message)
+    heard(started, message)
+  end, function(reason)
+    if link == started then
+      local text = ("%q is of no use: %s"):format(table.concat(command, " "), reason)
+      tell(text)
+      drop(started, text)
+    end
+  end)
+  if not peer then
+    retry_at = uv.now() + RETRY_MS_MAX
+    tell(("%q cannot be started: %s"):format(command[1], why_not))
     return nil
   end
+  started.peer = peer
   link = started
   generation = generation + 1
   M.request("initialize", initialize_params(), function(err, result)
@@ -240,7 +230,7 @@ end
 ---@return boolean
 function M.notify(method, params)
   local current = ensure()
-  return current ~= nil and current.peer.notify(method, params)
+  return current ~= nil and current.peer:send({ method = method, params = params })
 end
 
 ---@class reminderd.RequestOptions
@@ -278,21 +268,21 @@ function M.request(method, params, callback, options)
   end
 
   local current = ensure()
-  local was_sent, id = false, nil
+  local id
   if current then
-    was_sent, id = current.peer.request(method, params, function(err, result)
-      current.pending[id] = nil
-      current.silent_since = nil
-      if method ~= "initialize" then
+    id = current.last_id + 1
+    current.last_id = id
+    current.pending[id] = function(err, result)
+      if method ~= "initialize" and not err then
         retry_ms = RETRY_MS_MIN
       end
       if is_finished and result ~= nil and options.late then
         options.late(result)
       end
       finish(err, result)
-    end)
+    end
   end
-  if not was_sent then
+  if not current or not current.peer:send({ id = id, method = method, params = params }) then
     local message = refused or trouble and trouble.message or "there is no daemon"
     vim.schedule(function()
       finish({ code = "unavailable", message = message })
@@ -304,11 +294,9 @@ function M.request(method, params, callback, options)
     }
   end
 
-  current.pending[id] = finish
   local function stop_work()
-    current.pending[id] = nil
     if link == current then
-      current.peer.notify("$/cancelRequest", { id = id })
+      current.peer:send({ method = "$/cancelRequest", params = { id = id } })
     end
   end
   if options.deadline_ms then
@@ -357,11 +345,12 @@ function M.stop()
     return
   end
   link = nil
-  last.peer.request("shutdown", vim.empty_dict(), function() end)
-  last.peer.notify("exit")
+  last.peer:send({ id = last.last_id + 1, method = "shutdown" })
+  last.peer:send({ method = "exit" })
+  last.peer:close()
   drop(last, "the connection was closed")
   vim.defer_fn(function()
-    kill(last.peer)
+    last.peer:kill()
   end, EXIT_MS_MAX)
 end
 

@@ -292,7 +292,7 @@ function Session:wait(options, callback)
       limit = options.limit,
       deadlineMs = math.floor(DAEMON_SHARE * left_ms),
     }, function(_, result)
-      callback(result and new_delivery(result))
+      callback(type(result) == "table" and result.token and new_delivery(result) or nil)
     end, {
       deadline_ms = left_ms,
       late = function(result)
