@@ -92,7 +92,7 @@ local function call(id, name, arguments)
   return { id = id, type = "function", ["function"] = { name = name, arguments = text } }
 end
 
-t.start({ command = t.shared(), deadline_ms = 5000 })
+t.start({ command = t.shared(), deadline_ms = t.NEVER_MS })
 -- A rule that speaks in every session, once.
 local standing = { id = "tabs", body = "Indent with tabs." }
 

@@ -161,6 +161,20 @@ t.test("a file with another name is another file, and one that is closed is clos
   t.eq(nil, texts[new])
 end)
 
+t.test("a copy that is written elsewhere is no save of the file", function()
+  local path = root .. "/original.txt"
+  t.write(path, "one\n")
+  edit(path)
+  local sent = t.sent("^textDocument/didSave$", function()
+    vim.cmd("silent write " .. root .. "/copy.txt")
+  end)
+  t.eq({}, sent)
+  sent = t.sent("^textDocument/didSave$", function()
+    vim.cmd("silent write")
+  end)
+  t.eq(1, #sent)
+end)
+
 t.test("only files are reported", function()
   local before = documents.count()
   vim.cmd("silent new")

@@ -5,7 +5,10 @@ local M = {}
 local uv = vim.uv or vim.loop
 
 --- How long anything may take, in milliseconds. Only failures take that long.
-local PATIENCE_MS = 10000
+local PATIENCE_MS = 60000
+
+--- A deadline that is never reached.
+M.NEVER_MS = 600000
 
 local tests = {}
 

@@ -6,7 +6,7 @@ local command = t.daemon("--ephemeral")
 
 local function wait(session, options)
   local answer
-  options = vim.tbl_extend("force", { session = session, deadline_ms = 5000 }, options or {})
+  options = vim.tbl_extend("force", { session = session, deadline_ms = t.NEVER_MS }, options or {})
   options.callback = function(delivery)
     answer = { delivery = delivery }
   end
@@ -131,6 +131,23 @@ t.test("turns end with their outcome, and a WAIT begins one where none is open",
   t.ok(state.turn == nil, "the turn is still open")
   wait(session):release()
   t.ok(ask(session, "session/state").turn, "no turn was begun")
+end)
+
+t.test("a session that another daemon holds is told once, and opened when it is free", function()
+  local private = t.daemon("--state", t.directory())
+  local holder = t.agent(private)
+  holder.request("session/open", { session = "held" })
+  t.start({ command = private })
+  local session = reminderd.session("held")
+  t.eq(nil, wait(session))
+  t.eq(nil, wait(session))
+  t.eq(1, #t.notices)
+  t.has(t.notices[1], "session held is not opened")
+  holder.close()
+  t.eventually(function()
+    return wait(session)
+  end, "the session to be free")
+  t.start({ command = command })
 end)
 
 t.test("an agent has turns of its own", function()

@@ -27,7 +27,7 @@ local function wait(session)
   local delivery
   reminderd.wait({
     session = session,
-    deadline_ms = 5000,
+    deadline_ms = t.NEVER_MS,
     callback = function(result)
       delivery = result
     end,

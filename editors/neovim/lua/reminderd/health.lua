@@ -8,7 +8,7 @@ local M = {}
 
 --- How long the check waits for the daemon's first words, in milliseconds. Only here does this
 --- client wait at all, since a check that is asked for has to end with an answer.
-local ANSWER_MS_MAX = 3000
+local ANSWER_MS_MAX = 10000
 
 --- The reporting functions, whose names changed in Neovim 0.10.
 local function reporter()

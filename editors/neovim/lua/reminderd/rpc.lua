@@ -55,7 +55,7 @@ local handlers = {}
 
 --- Remembers what is wrong and tells the person, once.
 ---@param message string
-local function tell(message)
+function M.tell(message)
   trouble = { message = message, time = os.time() }
   if was_told then
     return
@@ -98,7 +98,7 @@ local function initialized(started, err, result)
   end
   local why = err and err.message or "what answered is not reminderd"
   refused = ("%q is of no use: %s"):format(table.concat(config.get().command, " "), why)
-  tell(refused)
+  M.tell(refused)
   drop(started, refused)
   started.peer:kill()
 end
@@ -157,7 +157,7 @@ end
 local function ensure()
   if link and link.silent_since and uv.now() - link.silent_since > SILENT_MS_MAX then
     local silent = link
-    tell("the daemon does not answer")
+    M.tell("the daemon does not answer")
     drop(silent, "the daemon does not answer")
     silent.peer:kill()
   end
@@ -167,7 +167,7 @@ local function ensure()
   local command = config.get().command
   if vim.fn.executable(command[1]) == 0 then
     retry_at = uv.now() + RETRY_MS_MAX
-    tell(("%q is not an executable program"):format(command[1]))
+    M.tell(("%q is not an executable program"):format(command[1]))
     return nil
   end
   ---@type reminderd.Link
@@ -177,13 +177,13 @@ local function ensure()
   end, function(reason)
     if link == started then
       local text = ("%q is of no use: %s"):format(table.concat(command, " "), reason)
-      tell(text)
+      M.tell(text)
       drop(started, text)
     end
   end)
   if not peer then
     retry_at = uv.now() + RETRY_MS_MAX
-    tell(("%q cannot be started: %s"):format(command[1], why_not))
+    M.tell(("%q cannot be started: %s"):format(command[1], why_not))
     return nil
   end
   started.peer = peer
@@ -309,7 +309,7 @@ function M.request(method, params, callback, options)
           current.silent_since = current.silent_since or uv.now()
           stop_work()
           local message = ("no answer within %d ms"):format(options.deadline_ms)
-          tell("the daemon gave " .. message)
+          M.tell("the daemon gave " .. message)
           finish({ code = "deadline", message = message })
         end
       end)

@@ -95,7 +95,6 @@ end
 ---@field generation integer The connection on which it was opened last.
 ---@field unheard integer How many reports the daemon has not taken in yet.
 ---@field on_heard fun()[] What waits until there are none.
----@field refusal? string Why the daemon did not open it.
 local Session = {}
 Session.__index = Session
 
@@ -174,7 +173,11 @@ function Session:attach()
     deny = options.deny,
     own = options.own,
   }, function(err)
-    self.refusal = err and err.message
+    -- Another daemon may own it, and let it go later.
+    if err and type(err.code) == "number" then
+      self.generation = 0
+      rpc.tell(("session %s is not opened: %s"):format(self.id, err.message))
+    end
   end)
   -- A daemon that lost its process does not know the turn; one that did not says that it does.
   for agent, turn in pairs(self.turns) do
