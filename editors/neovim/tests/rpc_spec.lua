@@ -116,6 +116,29 @@ t.test("messages of any size arrive, both ways", function()
   t.has(wait({ session = session }).delivery.content, vim.trim(body))
 end)
 
+t.test("an answer that came in time counts, though the editor stood still", function()
+  local copy = vim.fn.tempname()
+  local script = ('"$0" "$@" | tee %s'):format(copy)
+  local command = vim.list_extend({ "sh", "-c", script }, t.daemon("--ephemeral"))
+  t.start({ command = command, deadline_ms = 100 })
+  local answer
+  reminderd.wait({
+    session = "still",
+    callback = function(delivery)
+      answer = { delivery = delivery }
+    end,
+  })
+  -- Nothing is read and no time passes for the editor until the answer was written.
+  while not (t.read(copy) or ""):find('"token"', 1, true) do
+    uv.sleep(5)
+  end
+  uv.sleep(100)
+  t.eventually(function()
+    return answer
+  end)
+  t.ok(answer.delivery, "it was too late")
+end)
+
 t.test("an answer that is no delivery is none", function()
   local rules = { ["reminder/wait"] = { { result = 7 } } }
   rules.initialize = {

@@ -299,21 +299,21 @@ function M.request(method, params, callback, options)
       current.peer:send({ method = "$/cancelRequest", params = { id = id } })
     end
   end
+  local function expire()
+    if not is_finished then
+      current.silent_since = current.silent_since or uv.now()
+      stop_work()
+      local message = ("no answer within %d ms"):format(options.deadline_ms)
+      M.tell("the daemon gave " .. message)
+      finish({ code = "deadline", message = message })
+    end
+  end
   if options.deadline_ms then
     timer = uv.new_timer()
-    timer:start(
-      options.deadline_ms,
-      0,
-      vim.schedule_wrap(function()
-        if not is_finished then
-          current.silent_since = current.silent_since or uv.now()
-          stop_work()
-          local message = ("no answer within %d ms"):format(options.deadline_ms)
-          M.tell("the daemon gave " .. message)
-          finish({ code = "deadline", message = message })
-        end
-      end)
-    )
+    timer:start(options.deadline_ms, 0, function()
+      -- Where the editor itself stood still, the answer may be there, unread. It is read first.
+      timer:start(1, 0, vim.schedule_wrap(expire))
+    end)
   end
   return {
     cancel = function()
