@@ -193,7 +193,7 @@ t.test("another daemon gets all texts anew", function()
 end)
 
 t.test("an agent of another client hears who saved its file, and what", function()
-  local path = root .. "/shared.txt"
+  local path = root .. "/shared 100% é+#?.txt"
   t.write(path, "one\ntwo\n")
   local agent = t.agent(t.shared())
   agent.request("session/open", { session = "agent", root = root })
@@ -220,7 +220,7 @@ t.test("an agent of another client hears who saved its file, and what", function
   vim.cmd("silent write")
   local content = told()
   t.has(content, "-two\n+zwei")
-  t.has(content, "shared.txt")
+  t.has(content, "shared 100% é+#?.txt")
   t.has(content, "the person")
   agent.close()
 end)

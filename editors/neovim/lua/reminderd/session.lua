@@ -326,6 +326,9 @@ function Session:close(options)
     rpc.request("session/close", { session = self.id, forget = options and options.forget })
   end
   sessions[self.id] = nil
+  if recent == self.id then
+    recent = nil
+  end
 end
 
 return M
