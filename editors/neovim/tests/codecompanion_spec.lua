@@ -538,6 +538,13 @@ t.test("chats are left alone when it is switched off", function()
   chat:submit()
   t.eq(1, #codecompanion.requests)
   idle(chat)
+
+  -- Switched on again, it is asked for the chat that is there already.
+  t.start({ command = t.shared(), deadline_ms = t.NEVER_MS })
+  local sent = t.sent("^reminder/wait$", function()
+    say(chat, "Hello again.")
+  end)
+  t.eq(1, #sent)
 end)
 
 t.run()
