@@ -375,11 +375,26 @@ What gptel inserts next, by the markers in INFO, comes behind it."
         (list id)))
     (reminderd-gptel--count)))
 
+(defun reminderd-gptel--report-usage (request fsm)
+  "Report how full the context of REQUEST in FSM is, where that is known."
+  (let* ((info (gptel-fsm-info fsm))
+         (tokens (plist-get info :tokens))
+         (model (plist-get info :model))
+         (window (and (symbolp model) (get model :context-window))))
+    ;; gptel counts windows in thousands, and what was cached apart.
+    (when (and tokens window)
+      (reminderd-report (reminderd-gptel--request-session request)
+                        'usage/report
+                        :used (cl-loop for key in '(:input :cached :output)
+                                       sum (or (plist-get tokens key) 0))
+                        :usable (round (* 1000 window))))))
+
 (defun reminderd-gptel--ending (outcome)
   "Return a handler that ends a request's turn with OUTCOME."
-  (lambda (request _fsm go-on)
+  (lambda (request fsm go-on)
     (funcall go-on)
     (reminderd-gptel--forget-calls request)
+    (reminderd-gptel--report-usage request fsm)
     (reminderd-end-turn (reminderd-gptel--request-session request)
                         (reminderd-gptel--request-turn request)
                         outcome)))
@@ -393,6 +408,7 @@ What gptel inserts next, by the markers in INFO, comes behind it."
   "Report the calls of REQUEST in FSM that begin, then GO-ON to run them.
 Files that they are to change are looked at first, for what is wrong
 with them already."
+  (reminderd-gptel--report-usage request fsm)
   (let ((session (reminderd-gptel--request-session request))
         (files nil))
     (pcase-dolist (`(,call . ,id) (reminderd-gptel--calls fsm))

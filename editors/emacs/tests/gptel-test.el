@@ -532,6 +532,23 @@ Problems of the edited files that were there before, for context:
                                       buffer (match-beginning 0)
                                       (match-end 0) :error "bad")))))))))
 
+(ert-deftest chat-context-that-fills-up-is-told ()
+  (put 'scripted :context-window 0.02)
+  (unwind-protect
+      (dolist (kind '(openai responses anthropic gemini))
+        (ert-info ((format "%s" kind))
+          (with-chat (:kind kind) [(:text "One.") (:text "Two.")]
+            (chat-exchange "A")
+            (should (equal (mapcar (lambda (params)
+                                     (list (plist-get params :used)
+                                           (plist-get params :usable)))
+                                   (test-sent 'usage/report))
+                           '((18 20))))
+            (chat-exchange "B")
+            (should (equal (chat-told (cadr (chat-bodies)) "90") 1))
+            (should-not reminderd--problems))))
+    (put 'scripted :context-window nil)))
+
 ;;;; Ends of a turn
 
 (ert-deftest chat-turn-ends-as-it-ended ()
