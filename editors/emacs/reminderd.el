@@ -36,6 +36,7 @@
 ;;; Code:
 
 (require 'cl-lib)
+(require 'seq)
 (require 'subr-x)
 (require 'url-util)
 (require 'reminderd-connection)
@@ -244,7 +245,10 @@ with the request.  Return what `reminderd-cancel' takes."
                  ;; The daemon leaves out what it cannot say in time.
                  `(:deadlineMs ,(floor (* 800 reminderd-deadline)) ,@params)
                  callback
-                 :success #'reminderd--delivery
+                 :success (lambda (result)
+                            (let ((delivery (reminderd--delivery result)))
+                              (when delivery (reminderd--back))
+                              delivery))
                  :late (lambda (result)
                          (let ((delivery (reminderd--delivery result)))
                            (when delivery (reminderd-release delivery))))))
@@ -252,7 +256,7 @@ with the request.  Return what `reminderd-cancel' takes."
 (defun reminderd--delivery (result)
   "Return RESULT if it is a delivery, else tell the person that it is not."
   (if (and (listp result) (stringp (plist-get result :token)))
-      (progn (reminderd--back) result)
+      result
     (reminderd--away "The reminder daemon gave no delivery")
     nil))
 

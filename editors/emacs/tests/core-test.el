@@ -163,13 +163,16 @@
       (reminderd-begin-turn session "1")
       (test-speak session "build")
       (test-ask session 'session/state)
-      (test-signal-daemon 'STOP)
-      (let ((reminderd-deadline 0.1))
-        (should-not (test-wait session)))
-      (test-signal-daemon 'CONT)
-      (should-soon
-       (cl-loop for open across (test-ask session 'session/list)
-                always (equal (plist-get open :openTokens) 0)))
+      (dotimes (_ 2)
+        (test-signal-daemon 'STOP)
+        (let ((reminderd-deadline 0.1))
+          (should-not (test-wait session)))
+        (test-signal-daemon 'CONT)
+        (should-soon
+         (cl-loop for open across (test-ask session 'session/list)
+                  always (equal (plist-get open :openTokens) 0))))
+      ;; It is as slow as it was: one notice is enough.
+      (should (equal (length test-warnings) 1))
       (should (equal (test-types (test-wait session)) '("notice"))))))
 
 (ert-deftest core-answer-that-crosses-a-cancel-is-released ()
