@@ -79,7 +79,9 @@
   "Why each reminder would speak or be silent now."
   (setq tabulated-list-format
         [("Reminder" 24 t) ("Speaks" 7 t) ("Tokens" 7 nil :right-align t)
-         ("Next" 24 nil) ("Reason" 0 nil)])
+         ("Next" 32 nil) ("Reason" 0 nil)])
+  ;; A reason is a sentence, and all of it matters.
+  (setq truncate-lines nil)
   (setq-local revert-buffer-function #'reminderd-explain--revert)
   (tabulated-list-init-header))
 
