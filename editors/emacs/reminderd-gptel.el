@@ -289,8 +289,13 @@ Until then FSM can be aborted, and then nothing is sent."
                        :turn (reminderd-gptel--request-turn request)
                        :seam (if first "prompt" "tools")))
      (lambda (delivery)
-       (when delivery
-         (reminderd-gptel--deliver request info delivery))
+       (cond
+        ((null delivery))
+        ;; The person has sent another request from this chat meanwhile.
+        ((not (equal (reminderd-gptel--request-turn request)
+                     (reminderd-session-turn session)))
+         (reminderd-release delivery "the turn is over"))
+        (t (reminderd-gptel--deliver request info delivery)))
        (funcall go-on))
      #'reminderd-release)))
 

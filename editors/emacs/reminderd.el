@@ -161,9 +161,11 @@ one has taken the place of is over already."
 
 (cl-defstruct (reminderd--pending (:constructor reminderd--make-pending)
                                   (:copier nil))
-  "A request that has not been answered.
-CALLBACK is nil once it was called or is not to be called any more."
-  callback timer connection id)
+  "A request whose CALLBACK has not been called.
+CALLBACK is nil once it was, or is not to be called any more.  TIMER
+is that of the deadline; once there is an ANSWER, a list of it, that
+of the call.  LATE takes a result that nobody waits for."
+  callback timer connection id answer late)
 
 (cl-defun reminderd-ask (session method params callback
                                  &key (success #'identity) late)
@@ -172,7 +174,8 @@ CALLBACK is called once, later, with what SUCCESS makes of the result,
 or with nil when there is none within `reminderd-deadline'.  LATE is
 called with a result that comes after that.  Return what
 `reminderd-cancel' takes."
-  (let* ((pending (reminderd--make-pending :callback callback))
+  (let* ((pending (reminderd--make-pending :callback callback
+                                           :late (or late #'ignore)))
          (connection (reminderd--session-connection session)))
     (if (null connection)
         (reminderd--settle pending nil)
@@ -185,37 +188,43 @@ called with a result that comes after that.  Return what
              connection method
              `(:session ,(reminderd-session-id session) ,@params)
              :success (lambda (result)
-                        (cond
-                         ((reminderd--pending-callback pending)
-                          (reminderd--settle pending
-                                             (funcall success result)))
-                         (late (funcall late result))))
+                        (if (reminderd--waiting-p pending)
+                            (reminderd--settle pending
+                                               (funcall success result))
+                          (funcall (reminderd--pending-late pending)
+                                   result)))
              :failure (lambda (fault)
-                        (when (reminderd--pending-callback pending)
+                        (when (reminderd--waiting-p pending)
                           (reminderd--refused session fault)
                           (reminderd--settle pending nil))))))
     pending))
 
-(defun reminderd--settle (pending delivery)
-  "Answer PENDING with DELIVERY, outside of any process filter."
-  (let ((callback (reminderd--pending-callback pending)))
-    (reminderd--abandon pending)
-    (run-at-time 0 nil callback delivery)))
+(defun reminderd--waiting-p (pending)
+  "Return non-nil when an answer to PENDING is still wanted."
+  (and (reminderd--pending-callback pending)
+       (null (reminderd--pending-answer pending))))
 
-(defun reminderd--abandon (pending)
-  "See to it that PENDING is not answered any more."
-  (setf (reminderd--pending-callback pending) nil)
+(defun reminderd--settle (pending answer)
+  "Have PENDING's callback called with ANSWER, outside of process filters."
   (when (reminderd--pending-timer pending)
-    (cancel-timer (reminderd--pending-timer pending))))
+    (cancel-timer (reminderd--pending-timer pending)))
+  (setf (reminderd--pending-answer pending) (list answer)
+        (reminderd--pending-timer pending)
+        (run-at-time 0 nil #'reminderd--call pending)))
+
+(defun reminderd--call (pending)
+  "Call the callback of PENDING with its answer."
+  (let ((callback (reminderd--pending-callback pending)))
+    (setf (reminderd--pending-callback pending) nil)
+    (funcall callback (car (reminderd--pending-answer pending)))))
 
 (defun reminderd--miss-deadline (pending)
   "Go on without an answer to PENDING."
-  (when (reminderd--pending-callback pending)
-    (reminderd--away (format "The reminder daemon did not answer within %s s"
-                             reminderd-deadline))
-    (reminderd--settle pending nil)
-    (reminderd--cancel (reminderd--pending-connection pending)
-                       (reminderd--pending-id pending))))
+  (reminderd--away (format "The reminder daemon did not answer within %s s"
+                           reminderd-deadline))
+  (reminderd--settle pending nil)
+  (reminderd--cancel (reminderd--pending-connection pending)
+                     (reminderd--pending-id pending)))
 
 (defun reminderd--refused (session fault)
   "Tell the person that a request of SESSION failed with FAULT."
@@ -228,11 +237,16 @@ called with a result that comes after that.  Return what
 
 (defun reminderd-cancel (pending)
   "Cancel PENDING, which `reminderd-wait' or `reminderd-ask' returned.
-Its callback is not called; a delivery that still comes is released."
+Its callback is not called; a delivery that is there or still comes is
+released."
   (when (reminderd--pending-callback pending)
-    (reminderd--abandon pending)
-    (reminderd--cancel (reminderd--pending-connection pending)
-                       (reminderd--pending-id pending))))
+    (setf (reminderd--pending-callback pending) nil)
+    (cancel-timer (reminderd--pending-timer pending))
+    (pcase (reminderd--pending-answer pending)
+      ('nil (reminderd--cancel (reminderd--pending-connection pending)
+                               (reminderd--pending-id pending)))
+      (`(,(and answer (pred identity)))
+       (funcall (reminderd--pending-late pending) answer)))))
 
 ;;;; The WAIT
 

@@ -595,6 +595,25 @@ Problems of the edited files that were there before, for context:
     (should (equal (length (chat-bodies)) 1))
     (should (equal (chat-told (car (chat-bodies)) "Use tabs.") 1))))
 
+(ert-deftest chat-abort-between-answer-and-request-sends-nothing ()
+  (with-chat () [(:text "Fine.")]
+    (chat-rule "Use tabs.")
+    (test-ask (chat-session) 'session/state)
+    (let ((abort (lambda (&rest _)
+                   (when gptel--request-alist (gptel-abort chat)))))
+      (advice-add 'reminderd--settle :after abort)
+      (unwind-protect
+          (progn (chat-say "Hello")
+                 (should-soon (test-sent 'turn/end)))
+        (advice-remove 'reminderd--settle abort)))
+    (should-soon (equal (length (test-sent 'reminder/release)) 1))
+    (should (equal (plist-get (test-ask (chat-session) 'session/state)
+                              :openTokens)
+                   0))
+    (should-not (chat-bodies))
+    (chat-exchange " again")
+    (should (equal (chat-told (car (chat-bodies)) "Use tabs.") 1))))
+
 (ert-deftest chat-abort-in-a-tool-loop-sends-no-more ()
   (with-chat (:daemon (test-wrapped-daemon)
               :tools (list (chat-tool "stop"
@@ -787,7 +806,19 @@ Problems of the edited files that were there before, for context:
       (reminderd-transcript-toggle)
       (should-not (string-match-p "Use tabs\\." (funcall shown))))))
 
-;;;; Two chats
+;;;; Two at once
+
+(ert-deftest chat-two-requests-at-once-tell-once ()
+  (with-chat () [(:text "One.") (:text "Two.")]
+    (chat-rule "Use tabs.")
+    (chat-say "A")
+    (chat-say " B")
+    (should-soon (equal (length (chat-bodies)) 2))
+    (chat-over)
+    (should (equal (cl-loop for body in (chat-bodies)
+                            sum (chat-told body "Use tabs."))
+                   1))
+    (should-not test-warnings)))
 
 (ert-deftest chat-two-at-once-hear-their-own ()
   (with-chat (:stream t) [(:text "One.") (:text "Two.")]
