@@ -49,17 +49,20 @@
 
 (defun reminderd-transcript-read (begin end)
   "Return what the line between BEGIN and END keeps, and where it stands.
-That is (KEPT BEGIN END), KEPT being a plist; nil when there is none."
+That is (KEPT BEGIN END), KEPT being a plist, or nil when the line was
+damaged; nil when there is no such line."
   (save-excursion
     (goto-char begin)
     (when (re-search-forward "<!-- reminderd \\|#\\+reminderd: " end t)
-      (let ((from (match-beginning 0)))
-        (condition-case nil
-            (list (json-parse-buffer :object-type 'plist :null-object nil
-                                     :false-object :json-false)
-                  from
-                  (min end (line-end-position)))
-          (error nil))))))
+      (list (condition-case nil
+                (let ((kept (json-parse-buffer :object-type 'plist
+                                               :null-object nil
+                                               :false-object :json-false)))
+                  (and (stringp (plist-get (plist-get kept :record) :id))
+                       kept))
+              (error nil))
+            (match-beginning 0)
+            (min end (line-end-position))))))
 
 (defun reminderd-transcript-regions ()
   "Return a list of (BEGIN END) of the lines kept in this buffer, in order."

@@ -793,6 +793,20 @@ Problems of the edited files that were there before, for context:
       (should (equal (chat-told body "Use tabs.") 1))
       (should (equal (chat-told body "reminderd") 0)))))
 
+(ert-deftest chat-damaged-line-is-no-history ()
+  (dolist (damage '("\"id\":" "{\"row\"" "\"}} -->"))
+    (ert-info (damage)
+      (with-chat () [(:text "One.") (:text "Two.")]
+        (chat-rule "Use tabs.")
+        (chat-exchange "A")
+        (goto-char (point-min))
+        (search-forward damage)
+        (delete-char -3)
+        (chat-exchange "B")
+        (let ((body (cadr (chat-bodies))))
+          (should (equal (chat-told body "Use tabs.") 1))
+          (should (equal (chat-told body "injected-reminders") 0)))))))
+
 (ert-deftest chat-row-expands-to-bodies ()
   (with-chat () [(:text "One.")]
     (chat-rule "Use tabs.")
