@@ -441,7 +441,7 @@ is reported when no conversation is open."
   :group 'reminderd)
 
 (defconst reminderd--mode-line '(:eval (reminderd--mode-line))
-  "What `reminderd-mode' adds to `mode-line-misc-info'.")
+  "What command `reminderd-mode' adds to `mode-line-misc-info'.")
 
 (defun reminderd--mode-line ()
   "Return how many reminders this buffer's conversation holds."

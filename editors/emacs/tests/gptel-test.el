@@ -693,6 +693,12 @@ Problems of the edited files that were there before, for context:
 
 ;;;; The chat's file
 
+(defun chat-modes ()
+  "Return the modes in which gptel keeps a chat's state in its file.
+In Org that is in properties of the file, which Org knows since 9.4."
+  (append '(text-mode markdown-mode)
+          (unless (version< (org-version) "9.4") '(org-mode))))
+
 (defun chat-reopen (mode)
   "Save this chat, kill it and return it opened again in MODE."
   (let ((file buffer-file-name)
@@ -704,7 +710,7 @@ Problems of the edited files that were there before, for context:
     (setq-local gptel-backend (default-value 'gptel-backend))))
 
 (ert-deftest chat-file-keeps-what-was-told ()
-  (dolist (mode '(text-mode markdown-mode org-mode))
+  (dolist (mode (chat-modes))
     (dolist (daemon '(same forgetful))
       (ert-info ((format "%s %s" mode daemon))
         (with-chat (:mode mode :daemon (list test-daemon)
