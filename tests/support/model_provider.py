@@ -228,6 +228,9 @@ class Provider(BaseHTTPRequestHandler):
     """One connection of a client."""
 
     script: Script
+    # An answer goes out in one piece, its head included: how clients put pieces together is
+    # theirs to test.
+    wbufsize = 1 << 20
 
     def log_message(self, *_):
         """Standard error is for faults alone."""

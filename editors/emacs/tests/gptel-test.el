@@ -113,13 +113,15 @@ ARGUMENTS is a plist: `:daemon' its command, `:kind' of backend,
             (gptel-model 'scripted)
             (gptel-stream ,(plist-get arguments :stream))
             (gptel-use-curl ,(if (plist-member arguments :curl)
-                                 (plist-get arguments :curl)
-                               t))
+                                 `(and ,(plist-get arguments :curl)
+                                       (chat-curl ,(plist-get arguments :kind)))
+                               `(chat-curl ,(plist-get arguments :kind))))
             (gptel-system-prompt nil)
             (gptel-use-context nil)
             (gptel-confirm-tool-calls nil)
             (gptel-include-tool-results t)
             (gptel-post-response-functions nil)
+            (gptel--request-alist nil)
             (inhibit-message t)
             (chat (find-file-noselect
                    (expand-file-name "chat.txt" test-directory)))
@@ -136,6 +138,13 @@ ARGUMENTS is a plist: `:daemon' its command, `:kind' of backend,
                (set-buffer-modified-p nil)
                (kill-buffer))))
          (delete-process provider)))))
+
+(defun chat-curl (kind)
+  "Return how gptel is to call curl for a backend of KIND."
+  (if (eq kind 'gemini)
+      (expand-file-name "editors/emacs/tests/curl-in-one-piece"
+                        test-repository)
+    t))
 
 (defun chat-begin (mode)
   "Make this buffer a chat in MODE."
