@@ -20,9 +20,14 @@ export function directory(): string {
   return mkdtempSync(join(tmpdir(), "reminderd-node-"));
 }
 
-/** An environment in which a daemon has its own state and socket. */
+/** An environment in which a daemon has its own state, socket and configuration. */
 export function privately(place = directory()): NodeJS.ProcessEnv {
-  return { ...process.env, XDG_RUNTIME_DIR: place, XDG_STATE_HOME: place };
+  return {
+    ...process.env,
+    XDG_CONFIG_HOME: place,
+    XDG_RUNTIME_DIR: place,
+    XDG_STATE_HOME: place,
+  };
 }
 
 /** A client that is closed when its test ends, and what it told the person and the log. */
