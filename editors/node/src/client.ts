@@ -47,11 +47,16 @@ export interface ClientOptions {
   /** The daemon's environment; that of this process unless given. */
   env?: NodeJS.ProcessEnv;
   /**
+   * Hears each time that the daemon was started, before anything else is sent to it: the place to
+   * report again what belongs to no session, such as open documents.
+   */
+  onStart?: (client: Client) => void;
+  /**
    * Tells the person that requests go out without reminders, and why. It is called once in a
    * client's life. Without it the words go to `process.emitWarning`.
    */
   onNotice?: (message: string) => void;
-  /** Hears of each change of the status. */
+  /** Hears of each change of the status, which is `starting` at first. */
   onStatus?: (status: Status) => void;
   /** Hears of messages that the daemon refused. They are for logs; nothing is to be done. */
   onProblem?: (problem: ProblemParams) => void;
@@ -226,6 +231,7 @@ export class Client {
       closed: (reason) => this.#lost(reason, Date.now() - started),
     });
     this.#connection = connection;
+    this.#options.onStart?.(this);
     connection.initialized.then(
       (server) => {
         this.#server = server;
@@ -254,7 +260,7 @@ export class Client {
   }
 
   #become(status: Status): void {
-    if (this.#status === status && this.#starts > 0) return;
+    if (this.#status === status) return;
     this.#status = status;
     this.#options.onStatus?.(status);
   }

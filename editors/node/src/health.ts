@@ -1,11 +1,5 @@
-#!/usr/bin/env node
-/** `reminderd-health [COMMAND…]`: says whether the daemon can be spoken to, and what to do if not. */
-import { realpathSync } from "node:fs";
-import { fileURLToPath } from "node:url";
-import { Client, type Health } from "./client.js";
-
-/** How long a daemon that is only just being started may take, in milliseconds. */
-const FIRST_ANSWER_MS = 5_000;
+/** Health, for a person to read. */
+import type { Health } from "./client.js";
 
 /** Health in lines for a person, the last of them the next step when something is wrong. */
 export function describe(health: Health): string {
@@ -30,22 +24,4 @@ export function describe(health: Health): string {
     lines.push("next: give it more time with a longer deadline, or end the daemon");
   }
   return lines.join("\n");
-}
-
-async function main(command: string[]): Promise<void> {
-  const client = new Client({
-    ...(command.length === 0 ? {} : { command }),
-    client: { name: "reminderd-health" },
-    deadlineMs: FIRST_ANSWER_MS,
-    onNotice: () => undefined,
-  });
-  const health = await client.health();
-  console.log(describe(health));
-  process.exitCode = health.answeredMs === undefined ? 1 : 0;
-  await client.close();
-}
-
-const started = process.argv[1];
-if (started !== undefined && realpathSync(started) === fileURLToPath(import.meta.url)) {
-  await main(process.argv.slice(2));
 }

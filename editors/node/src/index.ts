@@ -11,5 +11,5 @@ export {
 export { describe } from "./health.js";
 export type * from "./protocol.js";
 export { PROTOCOL_VERSION } from "./protocol.js";
-export { contentOf } from "./records.js";
+export { contentOf, rowOf } from "./records.js";
 export * from "./session.js";

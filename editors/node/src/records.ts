@@ -74,3 +74,26 @@ export function contentOf(record: InjectionRecord): string {
       return bodies.join("\n\n");
   }
 }
+
+/**
+ * The line that a view shows for what a record told, as its WAIT gave it: SPEC.md, "Row". `null`
+ * for a record without entries.
+ */
+export function rowOf(record: InjectionRecord): string | null {
+  const count = record.entries.length;
+  if (count === 0) return null;
+  const plural = count === 1 ? "" : "s";
+  if (record.form === "block") return `✦ reminder: ${count} block${plural}`;
+  const labels = record.entries.map(({ label }) => oneLine(label)).join(", ");
+  return `◇ ${count} system reminder${plural} (${labels})`;
+}
+
+/** A label on one line: what controls, hides or turns text is visibly escaped. */
+function oneLine(label: string): string {
+  return label.replace(
+    /[\p{Cc}\p{Bidi_Control}\u{2028}\u{2029}\u{feff}\u{e0000}-\u{e007f}]/gu,
+    (character) => SHORT_ESCAPES[character] ?? `\\u{${character.codePointAt(0)?.toString(16)}}`,
+  );
+}
+
+const SHORT_ESCAPES: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };

@@ -40,7 +40,13 @@ test("the packed library is installed and used with its types, and its program r
     { filename: string; files: { path: string }[] },
   ];
   const paths = pack.files.map(({ path }) => path);
-  for (const wanted of ["dist/index.js", "dist/index.d.ts", "README.md", "package.json"]) {
+  for (const wanted of [
+    "dist/index.js",
+    "dist/index.d.ts",
+    "README.md",
+    "package.json",
+    "LICENSE-MIT",
+  ]) {
     assert.ok(paths.includes(wanted), `${wanted} is not in the package`);
   }
   assert.deepEqual(

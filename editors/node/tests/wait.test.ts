@@ -1,7 +1,7 @@
 /** WAIT, commit, release, and what a conversation reports, against the real daemon. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { contentOf, type SessionOptions } from "reminderd";
+import { contentOf, rowOf, type SessionOptions } from "reminderd";
 import { client, until } from "./support.js";
 
 test("a body is told once its WAIT is committed, and offered again when it is released", async (t) => {
@@ -66,9 +66,13 @@ const forms: [string, Omit<SessionOptions, "session">][] = [
   ["plain", { host: { render: "plain" } }],
 ];
 for (const [form, options] of forms) {
-  test(`a record in the form ${form} gives the message's content again`, async (t) => {
+  test(`a record in the form ${form} gives the message's content and row again`, async (t) => {
     const { client: daemon } = client(t);
-    const reminders = ["a", "b"].map((id) => ({ id, body: `text of ${id} … ✓` }));
+    const reminders = ["a", "b\u202e\n\u0007"].map((label, index) => ({
+      id: `${index}`,
+      label,
+      body: `text of ${index} … ✓`,
+    }));
     const session = daemon.session({ ...options, session: "s", reminders });
     session.beginTurn("t1", "a prompt");
     const delivery = await session.wait();
@@ -76,6 +80,7 @@ for (const [form, options] of forms) {
     assert.equal(delivery.record.form, form);
     assert.equal(delivery.entries.length, 2);
     assert.equal(contentOf(delivery.record), delivery.message.content);
+    assert.equal(rowOf(delivery.record), delivery.row);
   });
 }
 
