@@ -1,10 +1,13 @@
 /** What the tests share: a private daemon, stand-ins for broken ones, and waiting for conditions. */
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestContext } from "node:test";
 import { Client, type ClientOptions } from "reminderd";
+
+// Each directory has its listener.
+process.setMaxListeners(0);
 
 /** The checkout. */
 export const TOP = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -15,9 +18,11 @@ const PATIENCE_MS = 20_000;
 /** A deadline that no sound daemon misses, in milliseconds. */
 const GENEROUS_MS = 20_000;
 
-/** An empty directory. */
+/** An empty directory, which goes when the tests are over. */
 export function directory(): string {
-  return mkdtempSync(join(tmpdir(), "reminderd-node-"));
+  const place = mkdtempSync(join(tmpdir(), "reminderd-node-"));
+  process.once("exit", () => rmSync(place, { recursive: true, force: true }));
+  return place;
 }
 
 /** An environment in which a daemon has its own state, socket and configuration. */

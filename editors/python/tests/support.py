@@ -1,6 +1,8 @@
 """What the tests share: a private daemon, stand-ins for broken ones, waiting for conditions."""
 
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -12,9 +14,16 @@ PATIENCE_SECONDS = 20.0
 """How long a condition may take to hold before a test fails; no sound daemon takes as long."""
 
 
+def directory():
+    """An empty directory, which goes when the tests are over."""
+    place = tempfile.mkdtemp(prefix="reminderd-python-")
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place
+
+
 def private_env():
     """An environment in which a daemon has its own state, socket and configuration."""
-    place = tempfile.mkdtemp(prefix="reminderd-python-")
+    place = directory()
     return dict(os.environ, XDG_CONFIG_HOME=place, XDG_RUNTIME_DIR=place, XDG_STATE_HOME=place)
 
 

@@ -4,13 +4,21 @@ import contextlib
 import json
 import os
 import signal
-import tempfile
 import threading
 import unittest
 from pathlib import Path
 
 import reminderd
-from support import BROKEN, PATIENCE_SECONDS, REMINDERD, TOP, private_env, stand_in, until
+from support import (
+    BROKEN,
+    PATIENCE_SECONDS,
+    REMINDERD,
+    TOP,
+    directory,
+    private_env,
+    stand_in,
+    until,
+)
 
 
 class ClientTest(unittest.TestCase):
@@ -220,7 +228,7 @@ class Lives(ClientTest):
         self.assertIsNone(session.wait().token)
 
     def test_a_late_answer_is_released_and_told_with_the_next_wait(self):
-        log = Path(tempfile.mkdtemp()) / "sent.jsonl"
+        log = Path(directory()) / "sent.jsonl"
         late = ["python3", str(TOP / "tests/support/late_daemon.py"), str(log), REMINDERD]
         session = self.client(late).session("s")
         session.opened()

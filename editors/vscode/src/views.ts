@@ -17,7 +17,10 @@ export interface Line {
 
 /** Shows both views, for as long as it is not disposed. */
 export function showViews(shown: Shown): vscode.Disposable {
-  const explain = new Lines(shown, ({ rows }) => rows.map(explained));
+  const explain = new Lines(shown, ({ rows }) => {
+    const silent = rows.filter(({ speaks }) => !speaks);
+    return [...rows.filter(({ speaks }) => speaks), ...silent].map(explained);
+  });
   const log = new Lines(shown, ({ records }) => records.filter(hasEntries).map(told));
   return vscode.Disposable.from(
     explain,

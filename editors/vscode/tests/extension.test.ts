@@ -1,6 +1,6 @@
 /** The extension against the real daemon, in a stand-in of the editor. */
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -17,6 +17,9 @@ import {
   Uri,
 } from "./vscode.js";
 
+/** Where everything is that the tests write. */
+const PLACE = mkdtempSync(join(tmpdir(), "reminderd-vscode-"));
+process.once("exit", () => rmSync(PLACE, { recursive: true, force: true }));
 const TOP = process.env.REMINDERD_TOP ?? "";
 const REMINDERD = process.env.REMINDERD ?? "";
 /** How long a condition may take to hold, in milliseconds; also a deadline that none misses. */
@@ -24,7 +27,7 @@ const PATIENCE_MS = 20_000;
 
 /** A window on an empty directory, with the extension in it. */
 function start(test: TestContext, settings: Record<string, unknown> = {}, isTrusted = true) {
-  const folder = mkdtempSync(join(tmpdir(), "reminderd-vscode-"));
+  const folder = mkdtempSync(join(PLACE, "window-"));
   for (const name of ["XDG_CONFIG_HOME", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"]) {
     process.env[name] = folder;
   }
@@ -255,14 +258,24 @@ test("the views expand rows to reasons and to bodies", async (t) => {
   await ask(api, "t1");
   stage(api, "first line\nsecond line ✓");
   await (await ask(api, "t1")).commit();
+  stage(api, "not told yet");
   await commands.executeCommand("reminderd.refresh");
-  type Item = { label: string; description: string; tooltip: string; command?: code.Command };
+  type Item = {
+    label: string;
+    description: string;
+    iconPath: { id: string };
+    command?: code.Command;
+  };
   const lines = async (view: string, parent?: unknown) => {
     const tree = editor.trees.get(view);
     const found = (await tree?.getChildren(parent)) ?? [];
     return found.map((line) => ({ line, item: tree?.getTreeItem(line) as unknown as Item }));
   };
   const explained = await lines("reminderd.explain");
+  assert.deepEqual(
+    explained.slice(0, 2).map(({ item }) => item.iconPath.id),
+    ["comment", "circle-outline"],
+  );
   const tasks = explained.find(({ item }) => item.label === "task-nudge");
   assert.match(tasks?.item.description ?? "", /task/);
   const reasons = await lines("reminderd.explain", tasks?.line);
@@ -300,7 +313,7 @@ interface Sent {
 }
 
 test("a workspace that is not trusted is told as such, until it is", async (t) => {
-  const log = join(mkdtempSync(join(tmpdir(), "reminderd-log-")), "sent.jsonl");
+  const log = join(PLACE, "sent.jsonl");
   const logged = ["python3", join(TOP, "tests/support/late_daemon.py"), log, REMINDERD];
   const { api } = start(t, { command: logged }, false);
   await until(() => api.client.status === "ready");

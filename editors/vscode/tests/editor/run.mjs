@@ -3,15 +3,15 @@
 //
 //     node run.mjs SERVER BROWSER VSIX
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** How long the editor may take for all of it, in milliseconds. */
 const PATIENCE_MS = 120_000;
 
-const [server, browser, vsix] = process.argv.slice(2);
+const [server, browser, vsix] = process.argv.slice(2).map((path) => resolve(path));
 const place = mkdtempSync(join(tmpdir(), "reminderd-editor-"));
 const [workspace, data, extensions, report] = [
   "workspace",
@@ -92,6 +92,7 @@ try {
 } finally {
   window?.kill();
   editor.kill();
+  process.once("exit", () => rmSync(place, { recursive: true, force: true, maxRetries: 5 }));
 }
 
 function run(program, args, cwd = place) {
