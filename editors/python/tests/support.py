@@ -1,6 +1,7 @@
 """What the tests share: a private daemon, stand-ins for broken ones, waiting for conditions."""
 
 import atexit
+import json
 import os
 import shutil
 import sys
@@ -57,3 +58,19 @@ def until(condition):
             raise AssertionError("a condition did not come to hold")
         time.sleep(0.01)
     return value
+
+
+class LateDaemon:
+    """A daemon whose WAITs stay open until they are cancelled, and what it was sent."""
+
+    def __init__(self):
+        self._log = Path(directory()) / "sent.jsonl"
+        late = str(TOP / "tests/support/late_daemon.py")
+        self.command = ["python3", late, str(self._log), REMINDERD]
+
+    def sent(self, method):
+        """The first message of that method, or None."""
+        lines = self._log.read_text().splitlines() if self._log.exists() else []
+        # The last line may still be being written.
+        messages = [json.loads(line) for line in lines if line.endswith("}")]
+        return next((each for each in messages if each.get("method") == method), None)

@@ -1,6 +1,6 @@
 /** The extension against the real daemon, in a stand-in of the editor. */
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -78,6 +78,22 @@ function ask(api: ReminderdApi, turn: string, more: object = {}) {
 /** Stages a reminder for the chat's open turn. */
 function stage(api: ReminderdApi, body: string) {
   api.client.session({ session: "chat" }).report("reminder/stage", { type: "staged", body });
+}
+
+/** A daemon whose WAITs stay open until they are cancelled, and that logs what it is sent. */
+function lateDaemon(log: string): string[] {
+  return ["python3", join(TOP, "tests/support/late_daemon.py"), log, REMINDERD];
+}
+
+/** What such a daemon was sent so far. */
+function sent(log: string) {
+  const lines = existsSync(log) ? readFileSync(log, "utf8").split("\n") : [];
+  return lines.filter((line) => line.endsWith("}")).map((line) => JSON.parse(line) as Sent);
+}
+
+interface Sent {
+  method?: string;
+  params: { initializationOptions?: { trusted: boolean } };
 }
 
 async function crash(api: ReminderdApi) {
@@ -206,15 +222,16 @@ test("an agent of a participant is asked for itself", async (t) => {
 });
 
 test("a cancelled token rejects with the editor's own error and tells nothing", async (t) => {
-  const { api } = start(t);
+  const log = join(PLACE, "cancelled.jsonl");
+  const { api } = start(t, { command: lateDaemon(log) });
   const source = new CancellationTokenSource();
-  api.client.session({ session: "chat" }).generate({ id: "slow" }, () => {
-    source.cancel();
-    return new Promise(() => undefined);
-  });
-  await assert.rejects(ask(api, "t1", { token: source.token }), { constructor: CancellationError });
-  await assert.rejects(ask(api, "t2", { token: source.token }), { constructor: CancellationError });
+  const asking = ask(api, "t1", { token: source.token });
+  await until(() => sent(log).some(({ method }) => method === "reminder/wait"));
+  source.cancel();
+  await assert.rejects(asking, { constructor: CancellationError });
+  await until(() => sent(log).some(({ method }) => method === "reminder/release"));
   assert.equal((await api.client.ask("session/state", { session: "chat" })).openTokens, 0);
+  await assert.rejects(ask(api, "t2", { token: source.token }), { constructor: CancellationError });
 });
 
 for (const [what, command] of [
@@ -307,22 +324,13 @@ test("the session of another program in this workspace is shown, or the one of t
   await until(() => / of elsewhere /.test(editor.status.tooltip));
 });
 
-interface Sent {
-  method: string;
-  params: { initializationOptions?: { trusted: boolean } };
-}
-
 test("a workspace that is not trusted is told as such, until it is", async (t) => {
-  const log = join(PLACE, "sent.jsonl");
-  const logged = ["python3", join(TOP, "tests/support/late_daemon.py"), log, REMINDERD];
-  const { api } = start(t, { command: logged }, false);
+  const log = join(PLACE, "trust.jsonl");
+  const { api } = start(t, { command: lateDaemon(log) }, false);
   await until(() => api.client.status === "ready");
   editor.trust();
   await until(() => api.client.status === "ready");
-  const trust = readFileSync(log, "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Sent)
+  const trust = sent(log)
     .filter(({ method }) => method === "initialize")
     .map(({ params }) => params.initializationOptions?.trusted);
   assert.deepEqual(trust, [false, true]);
