@@ -588,8 +588,10 @@ class AsyncClient:
             if self._ended:
                 return
             self._trouble = reason
+            # One that was there and went away is missed only by a request before the next one.
+            if self.status != "ready":
+                self._report("initialize", Gone(reason))
             self.status = "down"
-            self._report("initialize", Gone(reason))
             self._attempted()
             failures = 0 if time.monotonic() - started > _SOUND_SECONDS else failures + 1
             if failures > 0:

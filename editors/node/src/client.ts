@@ -247,7 +247,8 @@ export class Client {
     this.#connection = undefined;
     this.#failures = livedMs >= SOUND_MS ? 0 : this.#failures + 1;
     this.#trouble = reason;
-    this.report("initialize", new GoneError(reason));
+    // One that was there and went away is missed only by a request that comes before the next one.
+    if (this.#status !== "ready") this.report("initialize", new GoneError(reason));
     if (this.#failures === 0) {
       this.#start();
       return;
@@ -260,7 +261,7 @@ export class Client {
   }
 
   #become(status: Status): void {
-    if (this.#status === status) return;
+    if (this.#status === status || this.#status === "closed") return;
     this.#status = status;
     this.#options.onStatus?.(status);
   }

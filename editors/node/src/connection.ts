@@ -223,9 +223,13 @@ export class Connection {
 
   /** Ends the connection as the protocol wants it; kills a process that does not follow. */
   async end(): Promise<void> {
-    if (this.#closed) return;
+    const { exitCode, signalCode } = this.#process;
+    if (this.#closed || exitCode !== null || signalCode !== null) return;
     this.#ending = true;
-    const exited = new Promise<void>((resolve) => this.#process.once("exit", () => resolve()));
+    const exited = new Promise<void>((resolve) => {
+      this.#process.once("exit", () => resolve());
+      this.#process.once("error", () => resolve());
+    });
     const timer = setTimeout(() => this.#process.kill("SIGKILL"), END_MS);
     await this.ask("shutdown", {}, { deadlineMs: END_MS }).catch(() => undefined);
     this.tell("exit", {});

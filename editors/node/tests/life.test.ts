@@ -44,6 +44,18 @@ for (const [what, command, trouble] of BROKEN) {
   });
 }
 
+test("a client may be closed at once, and a closed one says nothing more", async (t) => {
+  for (const command of [["/nowhere/reminderd"], standIn("process.exit(1)"), [REMINDERD]]) {
+    const { client: daemon, notices } = client(t, { command });
+    const session = daemon.session({ session: "s" });
+    await daemon.close();
+    assert.equal(daemon.status, "closed");
+    session.beginTurn("t1");
+    assert.equal(await session.wait(), undefined);
+    assert.deepEqual(notices, []);
+  }
+});
+
 test("a daemon that ends at once is started again after a pause, not in a loop", async (t) => {
   const statuses: Status[] = [];
   const { client: daemon } = client(t, {
@@ -95,13 +107,13 @@ for (const kept of [true, false]) {
       after?.entries.map(({ type }) => type),
       kept ? [] : ["standing"],
     );
-    assert.equal(notices.length, 1);
+    assert.deepEqual(notices, []);
     assert.equal(session.records.length, kept ? 1 : 0);
   });
 }
 
 test("a WAIT that is under way when the daemon crashes gives nothing", async (t) => {
-  const { client: daemon } = client(t);
+  const { client: daemon, notices } = client(t);
   const session = daemon.session({ session: "s" });
   const { pid } = await daemon.health();
   session.generate({ id: "deadly" }, () => {
@@ -111,6 +123,7 @@ test("a WAIT that is under way when the daemon crashes gives nothing", async (t)
   session.beginTurn("t1");
   // A busy machine may not ask in time, and answers without the generator.
   await until(async () => (await session.wait()) === undefined);
+  assert.equal(notices.length, 1);
 });
 
 test("records follow what becomes of history", async (t) => {

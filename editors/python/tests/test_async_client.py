@@ -73,10 +73,14 @@ class AsyncClientTest(unittest.IsolatedAsyncioTestCase):
 
         session.generate("computed", body, policy="always")
         session.begin_turn()
-        # A generator has 250 ms, which a busy machine may miss.
-        while not (entries := (await session.wait()).entries):
-            pass
-        self.assertEqual([entry["body"] for entry in entries], ["computed"])
+
+        async def told():
+            # A generator has 250 ms, which a busy machine may miss.
+            while not (entries := (await session.wait()).entries):
+                await asyncio.sleep(0.01)
+            return [entry["body"] for entry in entries]
+
+        self.assertEqual(await asyncio.wait_for(told(), PATIENCE_SECONDS), ["computed"])
 
     async def test_an_absent_daemon_holds_up_nothing_and_is_logged_once(self):
         with self.assertLogs("reminderd", "WARNING") as logs:
