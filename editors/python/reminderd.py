@@ -1020,7 +1020,10 @@ def _turn(
 
 
 class Client:
-    """A client of one daemon, for plain scripts. The arguments are those of `AsyncClient`."""
+    """A client of one daemon, for plain scripts. The arguments are those of `AsyncClient`.
+
+    `on_notice` and `on_problem` are called in the client's own thread and must not use it.
+    """
 
     def __init__(self, command: Sequence[str] = DEFAULT_COMMAND, **options: Any) -> None:
         self._loop = asyncio.new_event_loop()

@@ -61,13 +61,11 @@ def main():
             with lock:
                 if message.get("method") == "reminder/wait":
                     waits.add(message["id"])
-                if message.get("method") == "$/cancelRequest":
-                    number = message["params"]["id"]
-                    cancelled.add(number)
-                    # The daemon answered in time; only the answer was under way for long.
-                    if number in held:
-                        write(held.pop(number))
-                        continue
+                if message.get("method") == "$/cancelRequest" and message["params"]["id"] in waits:
+                    # For the daemon it comes too late: its answer is under way.
+                    cancelled.add(message["params"]["id"])
+                    write(held.pop(message["params"]["id"], b""))
+                    continue
             daemon.stdin.write(data)
             daemon.stdin.flush()
     daemon.stdin.close()

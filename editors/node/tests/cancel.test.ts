@@ -6,6 +6,11 @@ import { test, type TestContext } from "node:test";
 import type { Conversation, Delivery } from "reminderd";
 import { client, directory, REMINDERD, TOP, until } from "./support.js";
 
+interface Params {
+  reason?: string;
+  deadlineMs?: number;
+}
+
 /** A client of a daemon whose WAITs stay open until they are cancelled, and what it was sent. */
 function lateClient(test: TestContext) {
   const log = join(directory(), "sent.jsonl");
@@ -14,7 +19,7 @@ function lateClient(test: TestContext) {
     (existsSync(log) ? readFileSync(log, "utf8") : "")
       .split("\n")
       .filter((line) => line.endsWith("}"))
-      .map((line) => JSON.parse(line) as { method?: string; params: { reason?: string } })
+      .map((line) => JSON.parse(line) as { method?: string; params: Params })
       .find((message) => message.method === method);
   return { ...client(test, { command: late }), sent };
 }
@@ -45,6 +50,8 @@ test("a late answer is released, and told with the next WAIT", async (t) => {
   assert.equal(notices.length, 1);
   const released = await until(() => sent("reminder/release"));
   assert.equal(released.params.reason, "late");
+  // The daemon has less time than the client, so that its answer can be back.
+  assert.equal(sent("reminder/wait")?.params.deadlineMs, 40);
   const state = await session.ask("session/state", {});
   assert.equal(state.openTokens, 0);
   assert.equal(state.queues.pending, 1);

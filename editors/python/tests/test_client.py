@@ -245,6 +245,8 @@ class Lives(ClientTest):
         self.assertEqual(len(self.notices), 1)
         released = until(lambda: late.sent("reminder/release"))
         self.assertEqual(released["params"]["reason"], "late")
+        # The daemon has less time than the client, so that its answer can be back.
+        self.assertEqual(late.sent("reminder/wait")["params"]["deadlineMs"], 40)
         state = session.request("session/state")
         self.assertEqual((state["openTokens"], state["queues"]["pending"]), (0, 1))
 
