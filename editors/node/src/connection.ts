@@ -166,8 +166,7 @@ export class Connection {
       return;
     }
     this.#unwritten.count += 1;
-    this.#rpc
-      .sendNotification(method, params)
+    attempt(() => this.#rpc.sendNotification(method, params))
       .catch(() => undefined)
       .finally(() => {
         this.#unwritten.count -= 1;
@@ -214,7 +213,9 @@ export class Connection {
               deadlineMs,
             );
       signal?.addEventListener("abort", aborted);
-      this.#rpc.sendRequest<Askable[M]["result"]>(method, params, cancellation.token).then(
+      attempt(() =>
+        this.#rpc.sendRequest<Askable[M]["result"]>(method, params, cancellation.token),
+      ).then(
         (result) => (waiting ? settle(() => resolve(result)) : late(result)),
         (error: unknown) => settle(() => reject(refusal(error))),
       );
@@ -248,14 +249,21 @@ export class Connection {
 }
 
 function connected(output: Readable, input: Writable): MessageConnection {
-  // Without a listener, a daemon that closes its input would end this process.
-  input.on("error", () => undefined);
   return createMessageConnection(new StreamMessageReader(output), new StreamMessageWriter(input), {
     error: () => undefined,
     warn: () => undefined,
     info: () => undefined,
     log: () => undefined,
   });
+}
+
+/** The library throws at once when the process has closed its output and has not ended yet. */
+function attempt<T>(send: () => Promise<T>): Promise<T> {
+  try {
+    return send();
+  } catch (error) {
+    return Promise.reject(error as Error);
+  }
 }
 
 /** What the library says of a failed call, in the words of this one. */

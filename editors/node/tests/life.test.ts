@@ -44,6 +44,19 @@ for (const [what, command, trouble] of BROKEN) {
   });
 }
 
+test("what is said to a process that closed its output is lost without an error", async (t) => {
+  const deaf = standIn("import { closeSync } from 'node:fs'; closeSync(1); process.stdin.resume()");
+  const { client: daemon, notices } = client(t, { command: deaf, deadlineMs: 50 });
+  const session = daemon.session({ session: "s" });
+  session.beginTurn("t1");
+  await until(async () => {
+    session.report("history/cleared", {});
+    assert.equal(await session.wait(), undefined);
+    return daemon.status === "down";
+  });
+  assert.equal(notices.length, 1);
+});
+
 test("a client may be closed at once, and a closed one says nothing more", async (t) => {
   for (const command of [["/nowhere/reminderd"], standIn("process.exit(1)"), [REMINDERD]]) {
     const { client: daemon, notices } = client(t, { command });
@@ -112,19 +125,23 @@ for (const kept of [true, false]) {
   });
 }
 
-test("a WAIT that is under way when the daemon crashes gives nothing", async (t) => {
-  const { client: daemon, notices } = client(t);
-  const session = daemon.session({ session: "s" });
-  const { pid } = await daemon.health();
-  session.generate({ id: "deadly" }, () => {
-    process.kill(pid ?? 0, "SIGKILL");
-    return null;
-  });
-  session.beginTurn("t1");
-  // A busy machine may not ask in time, and answers without the generator.
-  await until(async () => (await session.wait()) === undefined);
-  assert.equal(notices.length, 1);
-});
+test(
+  "a WAIT that is under way when the daemon crashes gives nothing at once",
+  { timeout: 120_000 },
+  async (t) => {
+    const { client: daemon, notices } = client(t);
+    const session = daemon.session({ session: "s" });
+    const { pid } = await daemon.health();
+    session.generate({ id: "deadly" }, () => {
+      process.kill(pid ?? 0, "SIGKILL");
+      return null;
+    });
+    session.beginTurn("t1");
+    // A busy machine may not ask in time, and answers without the generator.
+    await until(async () => (await session.wait({ deadlineMs: 3_600_000 })) === undefined);
+    assert.equal(notices.length, 1);
+  },
+);
 
 test("records follow what becomes of history", async (t) => {
   const { client: daemon } = client(t);

@@ -93,7 +93,12 @@ function sent(log: string) {
 
 interface Sent {
   method?: string;
-  params: { initializationOptions?: { trusted: boolean } };
+  params: {
+    initializationOptions?: { trusted: boolean };
+    textDocument?: { uri: string; text?: string };
+    checker?: string;
+    diagnostics?: object[];
+  };
 }
 
 async function crash(api: ReminderdApi) {
@@ -117,19 +122,55 @@ test("what a person saves in the editor is told as the person's", async (t) => {
   assert.match(told ?? "", /\+two/);
 });
 
-test("open documents are reported again after the daemon was started again", async (t) => {
-  const { api, folder } = start(t);
-  const file = opened(folder, "a.txt", "one\n");
+test("open files, and no other documents, are reported to each daemon that is started", async (t) => {
+  const log = join(PLACE, "documents.jsonl");
+  const { api, folder } = start(t, { command: lateDaemon(log) });
+  const { uri, document, save } = opened(folder, "a.txt", "one\n");
   const untitled = editor.open(Uri.parse("untitled:Untitled-1"), "not a file");
   editor.change(untitled, "still none");
+  const reported = () =>
+    sent(log)
+      .filter(({ method }) => method?.startsWith("textDocument/"))
+      .map(({ method, params }) => [method, params.textDocument?.uri, params.textDocument?.text]);
+  await until(() => reported().length === 1);
   await crash(api);
-  await ask(api, "t1");
-  await api.client.session({ session: "chat" }).ask("file/read", { uri: file.uri.toString() });
-  file.save("two\n");
-  assert.match(texts(await ask(api, "t1")).join(), /the person/);
-  editor.close(file.document);
+  save("two\n");
+  editor.close(document);
+  editor.save(untitled);
   editor.close(untitled);
-  assert.equal((await api.client.health()).problems, 0);
+  await until(() => reported().some(([method]) => method === "textDocument/didClose"));
+  assert.deepEqual(reported(), [
+    ["textDocument/didOpen", uri.toString(), "one\n"],
+    ["textDocument/didOpen", uri.toString(), "one\n"],
+    ["textDocument/didChange", uri.toString(), undefined],
+    ["textDocument/didSave", uri.toString(), undefined],
+    ["textDocument/didClose", uri.toString(), undefined],
+  ]);
+});
+
+test("each checker is reported under its name, when its list changes, and emptied", async (t) => {
+  const log = join(PLACE, "checkers.jsonl");
+  const { api, folder } = start(t, { command: lateDaemon(log) });
+  await until(() => api.client.status === "ready");
+  const uri = Uri.file(join(folder, "a.txt"));
+  const found = (source?: string) =>
+    Object.assign(new Diagnostic(new Range(0, 0, 0, 1), "wrong"), source && { source });
+  const published = () =>
+    sent(log)
+      .filter(({ method }) => method === "diagnostic/publish")
+      .map(({ params }) => [params.checker, params.diagnostics?.length]);
+  editor.diagnose(Uri.parse("untitled:Untitled-1"), [found("types")]);
+  editor.diagnose(uri, [found("types"), found("style"), found()]);
+  editor.diagnose(uri, [found("style"), found("style")]);
+  await until(() => published().length >= 6);
+  assert.deepEqual(published(), [
+    ["types", 1],
+    ["style", 1],
+    ["vscode", 1],
+    ["types", 0],
+    ["style", 2],
+    ["vscode", 0],
+  ]);
 });
 
 test("each checker's problems after an edit are told, and replaced by that checker alone", async (t) => {
