@@ -633,6 +633,8 @@ class AsyncClient:
             return unreadable or refused or await self._last_words(process, words)
         finally:
             self._process = None
+            for session in self._sessions.values():
+                session.open = False
             for task in (hello, words, *self._computing):
                 task.cancel()
             for future in self._pending.values():

@@ -245,6 +245,7 @@ export class Client {
   #lost(reason: string, livedMs: number): void {
     this.#stderr = this.#connection?.stderr ?? "";
     this.#connection = undefined;
+    for (const session of this.#sessions.values()) session.lost();
     this.#failures = livedMs >= SOUND_MS ? 0 : this.#failures + 1;
     this.#trouble = reason;
     // One that was there and went away is missed only by a request that comes before the next one.

@@ -303,6 +303,11 @@ export class Session extends Conversation {
     }
   }
 
+  /** The daemon is gone, and what it had open with it. @internal */
+  lost(): void {
+    this.#open = false;
+  }
+
   /** Opens the session at a daemon that was started again. @internal */
   reopen(): void {
     this.#opened = this.#sendOpen();

@@ -83,6 +83,7 @@ test("a daemon that ends at once is started again after a pause, not in a loop",
 /** Kills the daemon, and waits until another one has opened the session. */
 async function crash(daemon: ReturnType<typeof client>["client"], opened: () => number) {
   const before = opened();
+
   const { pid } = await daemon.health();
   assert.ok(pid);
   process.kill(pid, "SIGKILL");
@@ -93,7 +94,11 @@ for (const kept of [true, false]) {
   const what = kept ? "hears nothing twice" : "hears all again without records";
   test(`a session goes on in its turn after a crash, and ${what}`, async (t) => {
     let opens = 0;
-    const { client: daemon, notices } = client(t, { command: [REMINDERD, "--ephemeral"] });
+    const openWhenDown: boolean[] = [];
+    const { client: daemon, notices } = client(t, {
+      command: [REMINDERD, "--ephemeral"],
+      onStatus: (status) => status === "down" && openWhenDown.push(session.open),
+    });
     const records: InjectionRecord[] | null = kept ? [] : null;
     const session = daemon.session({
       session: "s",
@@ -109,7 +114,9 @@ for (const kept of [true, false]) {
     const lost = await session.wait();
     assert.equal(lost?.entries.length, 1);
 
+    assert.ok(session.open);
     await crash(daemon, () => opens);
+    assert.deepEqual(openWhenDown, [false]);
     assert.ok(lost);
     assert.equal(await session.commit(lost), undefined);
     assert.deepEqual(await session.opened.then((opened) => opened?.records.accepted), [

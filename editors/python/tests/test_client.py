@@ -36,9 +36,11 @@ class ClientTest(unittest.TestCase):
 
     def crash(self, client, session):
         """Kills the daemon, and waits until another one has opened the session."""
-        starts = client.health().starts
-        os.kill(client.health().pid, signal.SIGKILL)
-        until(lambda: client.health().starts > starts and session.open)
+        self.assertTrue(session.open)
+        before = client.health()
+        os.kill(before.pid, signal.SIGKILL)
+        until(lambda: not session.open or client.health().starts > before.starts)
+        until(lambda: session.open)
 
 
 class Conversations(ClientTest):

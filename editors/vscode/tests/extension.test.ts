@@ -224,7 +224,10 @@ test("a participant's messages carry the reminders, and its results the records"
   ]);
   assert.deepEqual(texts(first), ["hello", "<system-reminder>\nmind the gap\n</system-reminder>"]);
   assert.equal(first.row, "◇ 1 system reminder (staged)");
+  const open = async () => (await api.client.ask("session/state", { session: "chat" })).openTokens;
+  assert.equal(await open(), 1);
   await first.release("the model is busy");
+  assert.equal(await open(), 0);
   const second = await ask(api, "t1");
   assert.equal(texts(second).length, 1);
   const record = await second.commit();
