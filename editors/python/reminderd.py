@@ -579,7 +579,7 @@ class AsyncClient:
         failures = 0
         while not self._ended:
             started = time.monotonic()
-            self.status = "starting"
+            self._become("starting")
             self._starts += 1
             try:
                 reason = await self._serve()
@@ -591,12 +591,15 @@ class AsyncClient:
             # One that was there and went away is missed only by a request before the next one.
             if self.status != "ready":
                 self._report("initialize", Gone(reason))
-            self.status = "down"
+            self._become("down")
             self._attempted()
             failures = 0 if time.monotonic() - started > _SOUND_SECONDS else failures + 1
             if failures > 0:
                 pause = _FIRST_PAUSE_SECONDS * 2 ** (failures - 1)
                 await asyncio.sleep(min(pause, _LONGEST_PAUSE_SECONDS))
+
+    def _become(self, status: str) -> None:
+        self.status = status
 
     def _attempted(self) -> None:
         if self._spawned is not None and not self._spawned.done():
