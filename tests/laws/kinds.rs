@@ -590,6 +590,7 @@ fn event(text: &Text) -> BoxedStrategy<Event> {
         })),
         6 => (file(), any::<bool>(), any::<bool>())
             .prop_map(|(path, wrote, whole)| Event::Touched { path, wrote, whole }),
+        1 => file().prop_map(|path| Event::FileEdited { path }),
         1 => vec(name(), 1..8).prop_map(|names| Event::SkillsOffered(
             names.into_iter()
                 .map(|name| OfferedSkill { name, globs: vec!["*.rs".to_owned(), "deep".to_owned()] })
