@@ -7,7 +7,7 @@ pub mod serve;
 pub mod stdio;
 
 mod keeping;
-mod log;
+mod logging;
 
 use std::process::ExitCode;
 
