@@ -50,7 +50,7 @@ impl Session {
                 row.reason = format!("{}: {}", row.reason, self.waiting_names());
             }
             if rides {
-                row.hold(RIDES, "when it changes");
+                row.ride();
             }
             rows.push(row);
         }
@@ -63,7 +63,7 @@ impl Session {
             let rides = waiting.iter().all(|candidate| candidate.rides(scope.queue.acknowledged()));
             let mut row = Explanation::queue(name, &waiting, next);
             if rides {
-                row.hold(RIDES, "when it changes");
+                row.ride();
             }
             rows.push(row);
         }
@@ -162,6 +162,12 @@ impl Explanation {
             tokens: waiting.iter().map(Candidate::price).sum(),
             next: (count == 0).then(|| next.to_owned()),
         }
+    }
+
+    /// It costs nothing: its text is there without it.
+    fn ride(&mut self) {
+        self.hold(RIDES, "when it changes");
+        self.tokens = 0;
     }
 
     /// It would speak, but is kept from it.
