@@ -10,6 +10,7 @@ mod files;
 mod json_rpc;
 mod native;
 mod order;
+mod people;
 mod secrecy;
 mod shared;
 mod store;
