@@ -7,7 +7,9 @@ use reminderd_protocol::state::SessionState;
 use serde_json::{Value as Json, json};
 
 use super::asking::{Client, PATIENCE, PlaceArguments, choose, client_of, known};
-use super::paint::{self, Align, Cell, FAINT, Failure, LIVELY, STRONG, Screen, Table, count};
+use super::paint::{
+    self, Align, Cell, FAINT, Failure, LIVELY, Progress, STRONG, Screen, Table, count,
+};
 
 /// Say of every reminder whether it would speak now, why or why not, and at what cost.
 ///
@@ -40,6 +42,7 @@ pub fn run(arguments: &ExplainArguments) -> ExitCode {
 }
 
 fn explained(arguments: &ExplainArguments) -> Result<(), Failure> {
+    let asking = Progress::of("asking");
     let archive = arguments.place.archive()?;
     let mut daemon = arguments.place.daemon(PATIENCE)?;
     let all = known(daemon.as_mut(), archive.as_ref())?;
@@ -65,6 +68,7 @@ fn explained(arguments: &ExplainArguments) -> Result<(), Failure> {
         }
         text.push_str(&as_text(session, agent.as_deref(), &rows, screen));
     }
+    drop(asking);
     Ok(paint::print(&text)?)
 }
 
@@ -91,7 +95,8 @@ fn as_json(session: &str, agent: Option<&str>, row: &Json) -> String {
 fn as_text(session: &str, agent: Option<&str>, rows: &[Json], screen: Screen) -> String {
     let speak: Vec<_> = rows.iter().filter(|row| row["speaks"] == true).collect();
     let tokens = speak.iter().filter_map(|row| row["tokens"].as_u64()).sum();
-    let name = paint::block(&format!("{session} {}", agent.unwrap_or("/")), "", screen);
+    let session = paint::name(session, screen);
+    let agent = paint::name(agent.unwrap_or("/"), screen);
     let says = if speak.is_empty() {
         "nothing would be told now".to_owned()
     } else {
@@ -123,5 +128,5 @@ fn as_text(session: &str, agent: Option<&str>, rows: &[Json], screen: Screen) ->
             Cell::from(why),
         ]);
     }
-    format!("{STRONG}{}{STRONG:#}: {says}\n{}", name.trim_end(), table.text(screen))
+    format!("{STRONG}{session} {agent}{STRONG:#}: {says}\n{}", table.text(screen))
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::asking::{Client, Known, Life, PATIENCE, PlaceArguments, choose, known};
-use super::paint::{self, Failure, count};
+use super::paint::{self, Failure, Progress, count};
 use crate::engine::short_name;
 use crate::store::{Options, SqliteStore, Store as _};
 
@@ -57,7 +57,10 @@ fn forgotten(arguments: &ForgetArguments) -> Result<(), Failure> {
     let mut failed = 0;
     for one in chosen {
         let name = short_name(&one.session, 100);
-        match eraser.erase(&one.session) {
+        let erasing = Progress::of("erasing");
+        let outcome = eraser.erase(&one.session);
+        drop(erasing);
+        match outcome {
             Ok(()) => paint::print(&format!("forgot {name}\n"))?,
             Err(error) => {
                 failed += 1;

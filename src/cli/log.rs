@@ -12,7 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::json;
 
 use super::asking::{PlaceArguments, choose, known};
-use super::paint::{self, Align, Cell, FAINT, Failure, STRONG, Screen, Table, count};
+use super::paint::{self, Align, Cell, FAINT, Failure, Progress, STRONG, Screen, Table, count};
 use crate::engine::{Commit, Entry, Millis, Record, estimate_tokens};
 use crate::store::{Archive, Told};
 
@@ -84,7 +84,9 @@ fn logged(arguments: &LogArguments) -> Result<(), Failure> {
         choose(&known(None, Some(&archive))?, arguments.session.as_deref())?;
     }
     let end = archive.end().map_err(|error| error.to_string())?;
+    let reading = Progress::of("reading the store");
     let (mut rows, more) = newest(arguments, &archive)?;
+    drop(reading);
     rows.reverse();
     let screen = Screen::of_stdout();
     let mut shown = Shown { arguments, screen, is_headed: false };
@@ -279,19 +281,18 @@ impl Shown<'_> {
     }
 
     fn with_body(&self, row: &Row) -> String {
-        let key = row.entry.key.as_deref().map(|key| format!(" {key}")).unwrap_or_default();
-        let head = format!(
-            "{}  {}  {}  {}  {}{key}  {}",
-            paint::local_time(row.at),
-            row.session,
-            to(&row.record),
-            row.record.turn,
-            row.entry.entry_type,
-            count(row.tokens(), "token"),
-        );
-        let head = paint::block(&crate::engine::one_line(&head), "", self.screen);
-        let head = head.trim_end();
-        format!("{STRONG}{head}{STRONG:#}\n{}\n", paint::block(&row.entry.body, "  ", self.screen))
+        let name = |text: &str| paint::name(text, self.screen);
+        let Row { session, record, entry, .. } = row;
+        let mut head = paint::local_time(row.at);
+        for text in [session, to(record), &record.turn, &entry.entry_type] {
+            head.push_str(&format!("  {}", name(text)));
+        }
+        if let Some(key) = &entry.key {
+            head.push_str(&format!(" {}", name(key)));
+        }
+        let tokens = count(row.tokens(), "token");
+        let body = paint::block(&entry.body, "  ", self.screen);
+        format!("{STRONG}{head}  {tokens}{STRONG:#}\n{body}\n")
     }
 }
 

@@ -4,6 +4,9 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
@@ -11,7 +14,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value as Json;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::engine::{Millis, one_line};
+use crate::engine::{Millis, one_line, short_name};
 
 /// Of what is shown, what matters less.
 pub const FAINT: Style = Style::new().dimmed();
@@ -26,6 +29,10 @@ const GAP: usize = 2;
 const CELL_MAX: usize = 32;
 /// The columns that the last cell of a row has at least.
 const LAST_MIN: usize = 24;
+/// How often it is said what takes its time.
+const PROGRESS: Duration = Duration::from_secs(1);
+/// How many characters of a name are shown within a line.
+const NAME_CHARS: usize = 100;
 /// Columns of a terminal that does not say how many it has.
 const COLUMNS: usize = 80;
 
@@ -232,6 +239,11 @@ fn isolated(text: &str, screen: Screen) -> Cow<'_, str> {
     }
 }
 
+/// A name within a line of other words, which it neither ends nor turns around.
+pub fn name(name: &str, screen: Screen) -> String {
+    isolated(&short_name(name, NAME_CHARS), screen).into_owned()
+}
+
 /// A text of several lines, each behind an indentation.
 pub fn block(text: &str, indent: &str, screen: Screen) -> String {
     let mut block = String::new();
@@ -296,6 +308,55 @@ pub fn remark(text: &str) {
     let lines: Vec<_> = text.lines().map(one_line).collect();
     // Who closed stderr does not want to know.
     drop(writeln!(io::stderr(), "{}", lines.join("\n")));
+}
+
+/// Something that may take its time: from the first second on it is said on the terminal, until this is
+/// dropped.
+#[derive(Debug)]
+pub struct Progress {
+    is_over: Option<Sender<()>>,
+    teller: Option<JoinHandle<()>>,
+}
+
+impl Progress {
+    /// Begins; nothing is said where stderr is no terminal.
+    pub fn of(what: &'static str) -> Self {
+        if !io::stderr().is_terminal() {
+            return Self { is_over: None, teller: None };
+        }
+        Self::told_to(io::stderr(), what, PROGRESS)
+    }
+
+    fn told_to(
+        mut out: impl io::Write + Send + 'static,
+        what: &'static str,
+        each: Duration,
+    ) -> Self {
+        let (is_over, over) = channel::<()>();
+        let began = Instant::now();
+        let tell = move || {
+            let mut is_said = false;
+            while over.recv_timeout(each) == Err(RecvTimeoutError::Timeout) {
+                is_said = true;
+                // Who cannot be told does not wait for it.
+                drop(write!(out, "\r{what}… {} s", began.elapsed().as_secs()));
+                drop(out.flush());
+            }
+            if is_said {
+                drop(out.write_all(b"\r\x1b[K"));
+            }
+        };
+        Self { is_over: Some(is_over), teller: Some(thread::spawn(tell)) }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        drop(self.is_over.take());
+        if let Some(teller) = self.teller.take() {
+            drop(teller.join());
+        }
+    }
 }
 
 /// Why a command came to nothing.
@@ -382,6 +443,33 @@ mod tests {
         assert!(line.contains("a\\u202eb\\u009b\\udb40\\udc41\\u007f\\n"), "{line}");
         assert!(line.contains("שלום"));
         assert_eq!(serde_json::from_str::<Json>(&line).expect("JSON"), value);
+    }
+
+    #[test]
+    fn what_takes_its_time_is_said_and_wiped_away() {
+        let (mut reader, writer) = io::pipe().expect("a pipe");
+        let progress = Progress::told_to(writer, "reading", Duration::from_millis(1));
+        let mut said = [0; 15];
+        io::Read::read_exact(&mut reader, &mut said).expect("it is said");
+        assert!(said.starts_with("\rreading… ".as_bytes()), "{said:?}");
+        drop(progress);
+        let mut rest = String::new();
+        io::Read::read_to_string(&mut reader, &mut rest).expect("it ends");
+        assert!(rest.ends_with("\r\u{1b}[K"), "{rest:?}");
+        // What is quick is not worth a word.
+        let (mut reader, writer) = io::pipe().expect("a pipe");
+        drop(Progress::told_to(writer, "reading", Duration::from_secs(3600)));
+        let mut nothing = String::new();
+        io::Read::read_to_string(&mut reader, &mut nothing).expect("it ends");
+        assert_eq!(nothing, "");
+    }
+
+    #[test]
+    fn a_name_stands_by_itself() {
+        let terminal = Screen::Terminal(80);
+        assert_eq!(name("שלום", terminal), "\u{2068}שלום\u{2069}");
+        assert_eq!(name("שלום", Screen::Pipe), "שלום");
+        assert_eq!(name("a\u{2069}\nb", terminal), "a\\u{2069}\\nb");
     }
 
     #[test]

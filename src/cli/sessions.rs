@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::asking::{Known, Life, PATIENCE, PlaceArguments, known};
-use super::paint::{self, Align, Cell, FAINT, Failure, LIVELY, Screen, Table};
+use super::paint::{self, Align, Cell, FAINT, Failure, LIVELY, Progress, Screen, Table};
 
 /// List the sessions, the one that was used last first.
 ///
@@ -30,9 +30,11 @@ pub fn run(arguments: &SessionsArguments) -> ExitCode {
 }
 
 fn listed(arguments: &SessionsArguments) -> Result<(), Failure> {
+    let reading = Progress::of("reading the store");
     let archive = arguments.place.archive()?;
     let mut daemon = arguments.place.daemon(PATIENCE)?;
     let mut all = known(daemon.as_mut(), archive.as_ref())?;
+    drop(reading);
     all.sort_by_key(|one| std::cmp::Reverse(one.active));
     if arguments.json {
         let lines: String = all.iter().map(as_json).collect();

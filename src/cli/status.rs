@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value as Json, json};
 
 use super::asking::{Client, Known, Life, PATIENCE, PlaceArguments, choose, known};
-use super::paint::{self, Failure, STRONG, count};
+use super::paint::{self, Failure, STRONG, Screen, count};
 use crate::engine::{one_line, short_name};
 
 /// How long a mode line or a prompt waits for each answer.
@@ -140,9 +140,10 @@ fn stated(arguments: &StatusArguments) -> Result<(), Failure> {
     let stored = all.len() as u64 - open;
     text.push_str(&format!("         {} open, {stored} stored\n", count(open, "session")));
     if let Some(chosen) = chosen {
-        let name = short_name(&chosen.session, 100);
+        let screen = Screen::of_stdout();
+        let name = paint::name(&chosen.session, screen);
         let how = match (&chosen.life, &chosen.turn) {
-            (Life::Open, Some(turn)) => format!("open, in turn {}", short_name(turn, 100)),
+            (Life::Open, Some(turn)) => format!("open, in turn {}", paint::name(turn, screen)),
             (Life::Open, None) => "open, between two turns".to_owned(),
             (Life::Held(holder), _) => format!("open in {holder}, which cannot be asked"),
             (Life::Stored, _) => "stored".to_owned(),
