@@ -1,8 +1,9 @@
-//! The body of every kind of reminder, as the real daemon words it, in one file: a change of wording
-//! is seen in review, and is made on purpose.
+//! The body of every kind of reminder, as the real daemon words it, in one file, and the help of every
+//! command in another: a change of wording is seen in review, and is made on purpose.
 //!
 //! `tests/snapshots/bodies.jsonl` is played, and what it was told is compared with
-//! `tests/snapshots/bodies.txt`. `REMINDERD_BLESS=1` writes that file anew.
+//! `tests/snapshots/bodies.txt`; the help is in `tests/snapshots/help.txt`. `REMINDERD_BLESS=1` writes
+//! these files anew.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -20,20 +21,81 @@ const BLESS: &str = "REMINDERD_BLESS";
 
 #[test]
 fn bodies_are_worded_as_they_were() {
-    let snapshot = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/bodies.txt");
-    let bodies = told(&play());
+    compare("bodies.txt", &told(&play()));
+}
+
+/// Compares a text with its snapshot, or writes that anew.
+fn compare(name: &str, text: &str) {
+    let snapshot = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots").join(name);
     if env::var_os(BLESS).is_some_and(|value| value == "1") {
-        fs::write(&snapshot, bodies).expect("the snapshot is written");
+        fs::write(&snapshot, text).expect("the snapshot is written");
         return;
     }
     let before = fs::read_to_string(&snapshot).unwrap_or_default();
     assert!(
-        bodies == before,
-        "{}\nThe bodies are not worded as in {}. If that is meant, run this test once with {BLESS}=1 \
-         and commit what it writes.",
-        difference(&before, &bodies),
+        text == before,
+        "{}\nThis is not worded as in {}. If that is meant, run this test once with {BLESS}=1 and \
+         commit what it writes.",
+        difference(&before, text),
         snapshot.display()
     );
+}
+
+#[test]
+fn help_is_worded_as_it_was() {
+    let mut text = String::new();
+    for command in [Vec::new()].into_iter().chain(commands()) {
+        let help = help(&command);
+        let _ = writeln!(text, "=== reminderd {}\n{help}", command.join(" "));
+    }
+    compare("help.txt", &text);
+}
+
+/// Help teaches: each command has an example, but for those that only hold others.
+#[test]
+fn every_command_has_an_example() {
+    for command in commands() {
+        let help = help(&command);
+        let example = help.split_once("\nExample").map(|(_, example)| example);
+        let teaches = example.is_some_and(|it| it.contains("  $ "));
+        assert!(teaches || help.contains("\nCommands:\n"), "{command:?} has no example: {help}");
+    }
+}
+
+/// All commands, by their names, and those within them.
+fn commands() -> Vec<Vec<String>> {
+    commands_of(&[])
+}
+
+fn commands_of(command: &[String]) -> Vec<Vec<String>> {
+    let help = help(command);
+    let Some((_, list)) = help.split_once("Commands:\n") else { return Vec::new() };
+    // What is said of a command goes on further to the right.
+    let list = list.lines().take_while(|line| line.starts_with("  "));
+    let list = list.filter(|line| !line.starts_with("   "));
+    let names = list.filter_map(|line| line.split_whitespace().next());
+    let mut all = Vec::new();
+    for name in names.filter(|name| *name != "help") {
+        let whole = [command, &[name.to_owned()]].concat();
+        let within = commands_of(&whole);
+        all.push(whole);
+        all.extend(within);
+    }
+    all
+}
+
+/// The whole help of a command, without the spaces that clap leaves at ends of lines.
+fn help(command: &[String]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_reminderd"))
+        .args(command)
+        .arg("--help")
+        .env_remove("COLUMNS")
+        .stdin(Stdio::null())
+        .output()
+        .expect("reminderd starts");
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    text.lines().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
 /// A kind that is added comes with its wording.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::log;
+use super::logging;
 use super::serve::SharingArguments;
 use crate::server::bridge::{Unheard, bridge};
 use crate::server::endpoint::{Endpoint, Stream};
@@ -44,7 +44,7 @@ pub struct ConnectArguments {
 /// Runs the command. Leaves by `process::exit` with the runtime as it is: a thread of it may hang in
 /// a read of stdin, and its end would wait for that.
 pub fn run(arguments: &ConnectArguments) -> ExitCode {
-    log::to_stderr_if_asked();
+    logging::to_stderr_if_asked();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let connected = runtime.as_ref().map_err(io::Error::to_string).and_then(|runtime| {
         runtime.block_on(connected(&arguments.sharing)).map_err(|error| error.to_string())

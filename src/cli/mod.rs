@@ -1,18 +1,28 @@
 //! The command line: one file a command.
 
 pub mod check;
+pub mod completions;
 pub mod config;
 pub mod connect;
+pub mod decode;
+pub mod explain;
+pub mod forget;
+pub mod log;
+pub mod man;
 pub mod run;
 pub mod serve;
+pub mod sessions;
+pub mod status;
 pub mod stdio;
 
+mod asking;
 mod keeping;
-mod log;
+mod logging;
+mod paint;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 /// Owns the system reminders of LLM coding agents: the right thing, at the right moment, once.
 ///
@@ -38,6 +48,19 @@ enum Command {
     Run(run::RunArguments),
     Check(check::CheckArguments),
     Config(config::ConfigArguments),
+    Status(status::StatusArguments),
+    Sessions(sessions::SessionsArguments),
+    Log(log::LogArguments),
+    Explain(explain::ExplainArguments),
+    Forget(forget::ForgetArguments),
+    Decode(decode::DecodeArguments),
+    Completions(completions::CompletionsArguments),
+    Man(man::ManArguments),
+}
+
+/// The command line, for what is made from it.
+fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// Parses the arguments and runs the command.
@@ -50,5 +73,13 @@ pub fn main() -> ExitCode {
         Some(Command::Run(arguments)) => run::run(arguments),
         Some(Command::Check(arguments)) => check::run(arguments),
         Some(Command::Config(arguments)) => config::run(arguments),
+        Some(Command::Status(arguments)) => status::run(arguments),
+        Some(Command::Sessions(arguments)) => sessions::run(arguments),
+        Some(Command::Log(arguments)) => log::run(arguments),
+        Some(Command::Explain(arguments)) => explain::run(arguments),
+        Some(Command::Forget(arguments)) => forget::run(arguments),
+        Some(Command::Decode(arguments)) => decode::run(arguments),
+        Some(Command::Completions(arguments)) => completions::run(arguments),
+        Some(Command::Man(arguments)) => man::run(arguments),
     }
 }

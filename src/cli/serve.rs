@@ -11,7 +11,7 @@ use semver::Version;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::keeping::{self, KeepingArguments};
-use super::log;
+use super::logging;
 use crate::configuration::users_file;
 use crate::server::endpoint::{Claim, Endpoint};
 use crate::server::shared::{Terms, serve_shared};
@@ -81,7 +81,7 @@ pub fn run(arguments: &ServeArguments) -> ExitCode {
 
 fn served(arguments: &ServeArguments) -> io::Result<()> {
     let ServeArguments { sharing, detached } = arguments;
-    let log = log::to_stderr_then_file();
+    let log = logging::to_stderr_then_file();
     log_panics_without_payload();
     if *detached {
         // A session of its own: no terminal and no process group ends it.
@@ -137,7 +137,7 @@ async fn claimed(endpoint: &Endpoint) -> io::Result<Option<Claim>> {
 }
 
 /// Lets go of what belongs to the process that started this one.
-fn leave_stdio(log: &log::LateFile, state: Option<&std::path::Path>) -> io::Result<()> {
+fn leave_stdio(log: &logging::LateFile, state: Option<&std::path::Path>) -> io::Result<()> {
     let nothing = OpenOptions::new().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdout(&nothing)?;
     match state.map(|state| log.move_to(state)) {

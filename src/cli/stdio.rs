@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::keeping::{self, KeepingArguments};
-use super::log;
+use super::logging;
 use crate::configuration::users_file;
 use crate::server::{ConfigurationFiles, Daemon, Limits, Served, Surroundings, serve_stdio};
 
@@ -26,7 +26,7 @@ pub struct StdioArguments {
 /// Serves until the client is gone. Leaves by `process::exit`: where stdin is a terminal or a
 /// file, a thread of the runtime may hang in a read for ever.
 pub fn serve(arguments: &StdioArguments) -> ExitCode {
-    log::to_stderr();
+    logging::to_stderr();
     let surroundings =
         if arguments.deterministic { Surroundings::deterministic() } else { Surroundings::System };
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {

@@ -64,7 +64,7 @@ impl Session {
                 row.reason = format!("{}: {}", row.reason, self.waiting_names());
             }
             if rides {
-                row.hold(RIDES, "when it changes");
+                row.ride();
             }
             rows.push(row);
         }
@@ -78,7 +78,7 @@ impl Session {
             let mut row = Explanation::queue(name, &waiting, next);
             row.spent = scope.history.spent_on(kind, None);
             if rides {
-                row.hold(RIDES, "when it changes");
+                row.ride();
             }
             rows.push(row);
         }
@@ -244,6 +244,12 @@ impl Explanation {
             spent: Spent::default(),
             next: Some(next),
         }
+    }
+
+    /// It costs nothing: its text is there without it.
+    fn ride(&mut self) {
+        self.hold(RIDES, "when it changes");
+        self.tokens = 0;
     }
 
     /// It would speak, but is kept from it.

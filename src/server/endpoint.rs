@@ -74,6 +74,17 @@ impl Endpoint {
     /// The endpoint of the store in a directory, or of daemons without one. Makes its place where it
     /// is not there, and closes it to others.
     pub fn of(state: Option<&Path>) -> io::Result<Self> {
+        let endpoint = Self::named(state)?;
+        store::prepare(&endpoint.directory)?;
+        if fs::metadata(&endpoint.directory)?.uid() != geteuid().as_raw() {
+            let message = format!("{} belongs to another user", endpoint.directory.display());
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+        }
+        Ok(endpoint)
+    }
+
+    /// The same, for who only looks whether a daemon is there: makes nothing.
+    pub fn named(state: Option<&Path>) -> io::Result<Self> {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         let runtime = runtime.filter(|path| path.is_absolute() && path.is_dir());
         let directory = match (runtime, state) {
@@ -83,11 +94,6 @@ impl Endpoint {
                 io::Error::other("none of XDG_RUNTIME_DIR, XDG_STATE_HOME and HOME says where")
             })?,
         };
-        store::prepare(&directory)?;
-        if fs::metadata(&directory)?.uid() != geteuid().as_raw() {
-            let message = format!("{} belongs to another user", directory.display());
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
-        }
         let name = match state {
             Some(state) => {
                 let hash = blake3::hash(state.as_os_str().as_encoded_bytes());

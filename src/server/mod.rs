@@ -25,6 +25,7 @@ mod session_files;
 mod surroundings;
 
 pub use configured::ConfigurationFiles;
+pub use convert::record_content;
 pub use daemon::{Daemon, Served, digest};
 pub use lsp::InitializeRequest;
 pub use order::{Answer, Application, Connection, Outcome, log_panics_without_payload};

@@ -5,6 +5,7 @@
 //! not. A store that cannot be used is one too ([`Unusable`]): the daemon starts all the same, and
 //! says why at `session/open`.
 
+mod archive;
 mod lease;
 mod memory;
 mod migrations;
@@ -17,6 +18,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use archive::{Archive, Archived, Told};
 pub use lease::{Holder, Lease, Lost};
 pub use memory::MemoryStore;
 pub use place::{default_directory, prepare};

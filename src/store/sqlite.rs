@@ -376,7 +376,7 @@ fn find(connection: &Connection, session: &str) -> rusqlite::Result<Option<Ledge
 }
 
 /// The lines that a replay needs, as text.
-fn texts(connection: &Connection, ledger: i64) -> rusqlite::Result<Vec<String>> {
+pub(super) fn texts(connection: &Connection, ledger: i64) -> rusqlite::Result<Vec<String>> {
     let mut lines = connection.prepare_cached(
         "SELECT line FROM lines WHERE ledger = ?1 AND id >= coalesce(
              (SELECT max(id) FROM lines WHERE ledger = ?1 AND kind = 'snapshot'), 0)
@@ -417,7 +417,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
 
 // Opening
 
-enum Fault {
+pub(super) enum Fault {
     Damaged(String),
     Other(String),
 }
@@ -464,7 +464,7 @@ fn connect(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
 
 /// Looks at a file without changing it: it is not there or empty, or of ours and of an age that this
 /// build knows.
-fn check(path: &Path) -> Result<(), Fault> {
+pub(super) fn check(path: &Path) -> Result<(), Fault> {
     match fs::metadata(path) {
         Ok(found) if !found.is_file() => {
             return Err(Fault::Other(format!("{} is not a file", path.display())));
@@ -474,6 +474,11 @@ fn check(path: &Path) -> Result<(), Fault> {
     }
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.busy_timeout(BUSY)?;
+    check_age(&connection, path)
+}
+
+/// Whether a file is of ours and of an age that this build knows.
+pub(super) fn check_age(connection: &Connection, path: &Path) -> Result<(), Fault> {
     let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, u64>(0));
     let version = number("user_version")?;
     let application = number("application_id")?;
@@ -522,6 +527,12 @@ fn now() -> Millis {
 
 // Who lives
 
+/// Whether a daemon holds its lock on this file.
+pub(super) fn is_locked(path: &Path) -> bool {
+    let file = File::open(path);
+    file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockShared).is_err())
+}
+
 /// The daemons that use a directory, each the holder of a lock.
 #[derive(Clone, Debug)]
 struct Daemons {
@@ -552,15 +563,12 @@ impl Daemons {
     /// removed.
     fn lives(&self, id: &str) -> bool {
         let path = self.path(id);
-        let Ok(file) = File::open(&path) else { return false };
-        match flock(&file, FlockOperation::NonBlockingLockShared) {
-            Ok(()) => {
-                // Whoever else looks at the same time removes it too.
-                let _: io::Result<()> = fs::remove_file(path);
-                false
-            }
-            Err(_) => true,
+        let lives = is_locked(&path);
+        if !lives {
+            // Whoever else looks at the same time removes it too.
+            let _: io::Result<()> = fs::remove_file(path);
         }
+        lives
     }
 
     fn others_live(&self) -> bool {

@@ -11,6 +11,7 @@ mod files;
 mod json_rpc;
 mod native;
 mod order;
+mod people;
 mod secrecy;
 mod shared;
 mod store;

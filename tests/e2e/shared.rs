@@ -23,36 +23,40 @@ const RACERS: usize = 64;
 const NOBODY: u32 = 65_534;
 
 /// A place for sockets and state of its own. The daemons in it end with the test.
-struct Home(TempDir);
+pub struct Home(TempDir);
 
 impl Home {
-    fn new() -> Self {
+    /// An empty one.
+    pub fn new() -> Self {
         let home = Self(tempfile::tempdir().expect("a directory"));
         fs::create_dir(home.path().join("run")).expect("it can be made");
         home
     }
 
-    fn path(&self) -> &Path {
+    /// Its directory.
+    pub fn path(&self) -> &Path {
         self.0.path()
     }
 
-    fn state(&self) -> PathBuf {
+    /// The state directory of its daemons.
+    pub fn state(&self) -> PathBuf {
         self.path().join("state/reminderd")
     }
 
     /// A client that speaks through `reminderd connect`.
-    fn connect(&self) -> Daemon {
+    pub fn connect(&self) -> Daemon {
         self.connect_with(&[])
     }
 
-    fn connect_with(&self, arguments: &[&str]) -> Daemon {
+    /// The same, with these arguments.
+    pub fn connect_with(&self, arguments: &[&str]) -> Daemon {
         let mut client = Start::connecting(Framing::Lines, self.path(), arguments).spawn();
         client.initialize();
         client
     }
 
     /// The shared daemons that run here, by their process ids.
-    fn daemons(&self) -> BTreeSet<u32> {
+    pub fn daemons(&self) -> BTreeSet<u32> {
         let processes = fs::read_dir("/proc").expect("proc").flatten();
         let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let state = self.path().to_str().expect("it is text").to_owned();
@@ -64,7 +68,7 @@ impl Home {
     }
 
     /// The only daemon.
-    fn daemon(&self) -> u32 {
+    pub fn daemon(&self) -> u32 {
         let daemons = self.daemons();
         assert_eq!(daemons.len(), 1, "{daemons:?}");
         daemons.into_iter().next().expect("there is one")

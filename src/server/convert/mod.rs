@@ -18,7 +18,7 @@ use reminderd_protocol::scope::Scope as WireScope;
 pub use diagnostics::{add_checks, changes, outcome, publish, report};
 pub use history::{cleared, compacted, history_reported, history_row, rewound};
 pub use queues::{acknowledge, enqueue, observe, stage, withdraw};
-pub use records::{record, wire_record};
+pub use records::{record, record_content, wire_record};
 pub use rosters::{Parsed, configure, fork, opening, register, remove, reset, roster};
 pub use state::{
     date_set, fact_set, file, goal_charge, goal_set, hook_context, hook_outcome, job_ended,

@@ -2,6 +2,7 @@
 
 use super::{Result, agent_path};
 use crate::engine::{Entry, Form, Ordinals, Phase, Record, SilentEntry};
+use crate::server::digest;
 use reminderd_protocol::error::{ErrorKind, ErrorObject};
 use reminderd_protocol::record as wire_record;
 
@@ -56,6 +57,19 @@ pub fn wire_record(record: Record) -> wire_record::InjectionRecord {
             .collect(),
         digest: record.digest,
     }
+}
+
+/// The content of the message that a record stands for. Fails where its digest is not that of its
+/// members: then it is not what was told.
+pub fn record_content(given: wire_record::InjectionRecord) -> Result<String> {
+    let record = record(given)?;
+    if !record.is_whole(digest) {
+        return Err(ErrorObject::new(
+            ErrorKind::BadRecord,
+            "its digest does not fit its content: it was cut or changed",
+        ));
+    }
+    Ok(record.content())
 }
 
 /// A record that a client hands back.

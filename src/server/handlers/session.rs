@@ -162,8 +162,7 @@ async fn adopted(
     let root = forked.root().map(str::to_owned);
     daemon.configuration().look(root.as_deref()).await;
     let (trusted, given) = (forked.is_trusted(), forked.configuration_file().cloned());
-    let configured =
-        daemon.configure(&mut forked, root.as_deref(), trusted, given.as_ref(), at)?;
+    let configured = daemon.configure(&mut forked, root.as_deref(), trusted, given.as_ref(), at)?;
     // What a fork begins with is its first line.
     drop(forked.take_lines());
     let root = forked.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
