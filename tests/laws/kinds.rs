@@ -9,10 +9,10 @@ use proptest::option;
 use proptest::prelude::*;
 use reminderd::engine::{
     AttachedSkill, Audience, Budget, CallInput, Charge, Configuration, Definition, Delivery, Entry,
-    Event, Findings, Form, Found, GoalReport, HostReport, Job, Lane, Limit, Line, Material,
-    Mention, MentionKind, Mode, OfferedSkill, Opening, Ordinals, PlanReport, PlanState, PoolName,
-    Profile, Reading, Rearm, Record, Retained, ScopePath, Seam, Session, SettleOutcome, Staged,
-    Switch, Task, TaskStatus, Trigger, TurnOutcome, Usage, WaitRequest, Wanted,
+    Event, Findings, Form, Found, GoalReport, HostReport, Job, Lane, Limit, Line, Material, Member,
+    Mention, MentionKind, Mode, OfferedSkill, Opening, Ordinals, PlanReport, PlanState, Policy,
+    PoolName, Profile, Reading, Rearm, Record, Retained, ScopePath, Seam, Session, SettleOutcome,
+    Staged, Switch, Task, TaskStatus, Trigger, TurnOutcome, Unit, Usage, WaitRequest, Wanted,
 };
 use serde_json::json;
 
@@ -802,6 +802,13 @@ fn deliver(stage: &mut Stage, scope: u8, end: End) -> Outcome<Delivery> {
     Ok(delivery)
 }
 
+/// Whether the spacing of a reminder counts requests, so that each commit brings it nearer.
+fn counts_requests(member: &Member) -> bool {
+    let Policy { trigger, cooldown, .. } = member.reminder.stated_policy();
+    let every = if let Trigger::Every(span) = trigger { Some(span) } else { None };
+    [every, cooldown].into_iter().flatten().any(|span| span.unit == Unit::Requests)
+}
+
 /// Laws 1, 2, 3, 7 and 11 of a session and the state that it ends in.
 fn holds(steps: &[Step]) -> Outcome {
     let mut stage = Stage::run(steps)?;
@@ -821,7 +828,10 @@ fn holds(steps: &[Step]) -> Outcome {
         // acknowledgement uncovers, is told behind it.
         deliver(&mut stage, scope, commit)?;
         let again = deliver(&mut stage, scope, End::Release)?;
-        let by_requests = ["max-requests-warning", "max-requests-limit"];
+        let roster = stage.session.scope(&path(scope)).map(|scope| scope.roster.as_slice());
+        let mut by_requests = vec!["max-requests-warning", "max-requests-limit"];
+        let counting = roster.unwrap_or_default().iter().filter(|it| counts_requests(it));
+        by_requests.extend(counting.map(|it| it.definition.kind.as_str()));
         let again = told(&again, &by_requests);
         ensure!(again.is_empty(), "told again at once: {again:?}");
     }
