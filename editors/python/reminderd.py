@@ -211,15 +211,26 @@ class SessionOpenResult(TypedDict):
     untrusted: list[str]
 
 
-class ExplainRow(TypedDict):
-    """Why a reminder would speak now, or is silent."""
+class Spent(TypedDict):
+    """What telling something has cost so far, whether history still holds it or not."""
 
+    entries: int
+    tokens: int
+
+
+class _ExplainRow(TypedDict):
     id: str
     kind: str
     speaks: bool
     reason: str
     tokens: int
     next: Optional[str]
+
+
+class ExplainRow(_ExplainRow, total=False):
+    """Why a reminder would speak now, or is silent."""
+
+    spent: Optional[Spent]
 
 
 class _ComputeParams(TypedDict):

@@ -240,6 +240,23 @@ export interface AttachedSkill {
   requires?: AttachedSkill[] | null;
 }
 /**
+ * What telling may cost a scope, in estimated tokens; a budget that is absent is no limit.
+ */
+export interface BudgetState {
+  /**
+   * What is left of `perSession`; at 0 nothing is told any more.
+   */
+  left?: number | null;
+  /**
+   * For all entries that the scope is ever told.
+   */
+  perSession?: number | null;
+  /**
+   * For all entries of one WAIT.
+   */
+  perWait?: number | null;
+}
+/**
  * `$/cancelRequest`, as in LSP.
  */
 export interface CancelParams {
@@ -995,7 +1012,24 @@ export interface ExplainRow {
    */
   speaks: boolean;
   /**
+   * What it has cost so far; absent when it was never told.
+   */
+  spent?: Spent | null;
+  /**
    * What it would cost in tokens, estimated; 0 when it is silent.
+   */
+  tokens: number;
+}
+/**
+ * What telling something has cost so far, whether history still holds it or not.
+ */
+export interface Spent {
+  /**
+   * Entries that were told.
+   */
+  entries: number;
+  /**
+   * What their bodies cost in tokens, estimated.
    */
   tokens: number;
 }
@@ -2224,6 +2258,10 @@ export interface SessionState {
    */
   agents: unknown[];
   /**
+   * What telling may cost the scope.
+   */
+  budget?: BudgetState;
+  /**
    * What was counted since the scope began.
    */
   counters: Counters;
@@ -2296,6 +2334,12 @@ export interface SessionState {
   skipped: {
     [k: string]: number;
   };
+  /**
+   * What telling each kind has cost the scope so far, by kind.
+   */
+  spent?: {
+    [k: string]: Spent;
+  } | null;
   /**
    * The session's tasks.
    */
