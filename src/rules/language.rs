@@ -6,6 +6,7 @@
 //! a source that could nest deeply is worked on with a stack for the deepest that is possible.
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::LazyLock;
 use std::thread;
 
@@ -82,10 +83,17 @@ pub fn compile<T: Send>(
 }
 
 /// Does the work on a source here, or on a thread with a deep stack if the source could need it.
+/// The engine panics on some arithmetic (a slice by the smallest number there is): that is a mistake
+/// of this source like any other, and takes nothing else with it.
 pub fn with_stack_for<T: Send>(
     source: &str,
     work: impl FnOnce() -> Result<T, String> + Send,
 ) -> Result<T, String> {
+    let work = || {
+        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_panic| {
+            Err("the template engine failed on it: write it in another way".to_owned())
+        })
+    };
     // A namespace outlives the rounds of a loop, and so can nest deeper than its source is long.
     if source.len() <= SHALLOW_BYTES_MAX && !source.contains("namespace") {
         return work();
@@ -95,7 +103,7 @@ pub fn with_stack_for<T: Send>(
         let worker = worker
             .spawn_scoped(scope, work)
             .map_err(|error| format!("no thread for a long template: {error}"))?;
-        worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        worker.join().unwrap_or_else(|panic| resume_unwind(panic))
     })
 }
 

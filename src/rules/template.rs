@@ -150,6 +150,16 @@ mod tests {
     }
 
     #[test]
+    fn what_the_engine_panics_on_is_a_mistake() {
+        for source in
+            ["{{ [1, 2][::-9223372036854775808] }}", "{{ 'abc'[::-9223372036854775808] }}"]
+        {
+            let message = rendered(source).expect_err(source);
+            assert!(message.contains("failed on it"), "{source}: {message}");
+        }
+    }
+
+    #[test]
     fn depth_is_bounded_by_length_alone() {
         let unary = format!("{{{{ {}1 }}}}", "-".repeat(60_000));
         let filters = format!("{{{{ 1{} }}}}", "|abs".repeat(16_000));
