@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::common::Common;
+use super::effort::Effort;
 use super::names::{self, Own};
 use super::settings;
 use super::template::Template;
@@ -92,7 +93,7 @@ impl Reminder for AnnouncedDelta {
             if names.is_empty() {
                 continue;
             }
-            match template.render(|uses| {
+            match template.render(&Effort::of(view), |uses| {
                 names::context(view, uses, Own { names: Some(names), ..Own::default() })
             }) {
                 Ok(line) => lines.push(line),

@@ -1,17 +1,21 @@
 //! Conditions as expressions.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use minijinja::Expression;
 
-use super::language::{self, ENVIRONMENT, Mistake, detail, with_stack_for};
+use super::effort::Effort;
+use super::language::{self, ENVIRONMENT, Mistake, PATIENT, detail, with_stack_for, worked_out};
 use super::names::Name;
+use super::soundness::check_expression;
 
 /// A compiled condition.
 pub struct Condition {
     source: Arc<str>,
     compiled: Expression<'static, 'static>,
+    /// Made when it is first needed: few take long.
+    patient: OnceLock<Option<Expression<'static, 'static>>>,
     /// The names that it may ask for.
     uses: Vec<Name>,
 }
@@ -23,21 +27,38 @@ impl Condition {
             let compiled = ENVIRONMENT.compile_expression_owned(source.to_owned());
             let compiled = compiled.map_err(|error| Mistake::of(&error, source, detail))?;
             language::check_names(source, compiled.undeclared_variables(true), false)?;
+            check_expression(source)?;
             Ok(compiled)
         })?;
-        Ok(Self { source: source.into(), compiled, uses: Name::used_in(source) })
+        let patient = OnceLock::new();
+        Ok(Self { source: source.into(), compiled, patient, uses: Name::used_in(source) })
     }
 
     /// Whether it holds for these names: whether what it yields is neither false, zero, none nor
     /// empty. `names` is asked for those that the source may use.
-    pub fn holds(&self, names: impl FnOnce(&[Name]) -> minijinja::Value) -> Result<bool, String> {
+    pub fn holds(
+        &self,
+        effort: &Effort,
+        names: impl FnOnce(&[Name]) -> minijinja::Value,
+    ) -> Result<bool, String> {
         let names = names(&self.uses);
-        with_stack_for(&self.source, || match self.compiled.eval(names) {
-            Ok(value) if value.is_undefined() => Err("it is of a missing name".to_owned()),
-            // What comes of it is dropped here, on the stack that it needs.
-            Ok(value) => Ok(value.is_true()),
-            Err(error) => Err(detail(&error)),
+        with_stack_for(&self.source, || {
+            let value = worked_out(effort, |patient| {
+                let patient = patient.then(|| self.patient.get_or_init(|| self.compiled_again()));
+                let compiled = patient.and_then(Option::as_ref).unwrap_or(&self.compiled);
+                compiled.eval(names.clone())
+            });
+            match value {
+                Ok(value) if value.is_undefined() => Err("it is of a missing name".to_owned()),
+                // What comes of it is dropped here, on the stack that it needs.
+                Ok(value) => Ok(value.is_true()),
+                Err(trouble) => Err(trouble.told(detail)),
+            }
         })
+    }
+
+    fn compiled_again(&self) -> Option<Expression<'static, 'static>> {
+        PATIENT.compile_expression_owned(self.source.to_string()).ok()
     }
 
     /// Its source.
@@ -60,7 +81,10 @@ mod tests {
 
     fn holds(source: &str) -> Result<bool, String> {
         let condition = Condition::new(source).map_err(|mistake| mistake.message)?;
-        condition.holds(|_| context! { facts => context! { failing => 2 }, turn => 3 })
+        condition.holds(
+            &Effort::default(),
+            |_| context! { facts => context! { failing => 2 }, turn => 3 },
+        )
     }
 
     #[test]

@@ -6,12 +6,14 @@
 //! a source that could nest deeply is worked on with a stack for the deepest that is possible.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::LazyLock;
 use std::thread;
 
 use minijinja::{Environment, UndefinedBehavior};
 
+use super::effort::{Effort, SPENT};
 use super::names;
 use crate::engine::Refusal;
 
@@ -19,6 +21,9 @@ use crate::engine::Refusal;
 pub const SOURCE_BYTES_MAX: usize = 64 << 10;
 /// What working one out may cost: an instruction costs 1, and so do 64 bytes that it makes.
 const FUEL: u64 = 200_000;
+/// What most cost at most. The few that cost more are worked out anew, as far as the WAIT's
+/// [`Effort`](super::effort::Effort) goes.
+const FUEL_OF_MOST: u64 = 4_000;
 /// The longest source that cannot nest too deeply for any thread's stack, in bytes.
 const SHALLOW_BYTES_MAX: usize = 2 << 10;
 /// The stack for other sources, in bytes. Only what is used of it takes memory.
@@ -28,11 +33,148 @@ const DEEP_STACK_BYTES: usize = 1 << 30;
 pub static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_fuel(Some(FUEL));
+    environment.set_fuel(Some(FUEL_OF_MOST));
     // Prints the whole state; nobody means that in a body.
     environment.remove_global("debug");
+    // Put values into new lists, which are not paid for when they are printed (`soundness`).
+    ["dict", "namespace"].iter().for_each(|name| environment.remove_global(name));
+    REMOVED.iter().for_each(|name| environment.remove_filter(name));
     environment
 });
+
+/// Filters that are not there: what they put into new lists, or print of them, is not paid for.
+const REMOVED: &[&str] = &["batch", "groupby", "pprint", "slice", "zip"];
+
+/// The filters that there are.
+pub const FILTERS: &[&str] = &[
+    "abs",
+    "attr",
+    "bool",
+    "capitalize",
+    "chain",
+    "count",
+    "default",
+    "dictsort",
+    "first",
+    "float",
+    "format",
+    "indent",
+    "int",
+    "items",
+    "join",
+    "last",
+    "length",
+    "lines",
+    "list",
+    "lower",
+    "map",
+    "max",
+    "min",
+    "reject",
+    "rejectattr",
+    "replace",
+    "reverse",
+    "round",
+    "select",
+    "selectattr",
+    "sort",
+    "split",
+    "string",
+    "sum",
+    "title",
+    "trim",
+    "unique",
+    "upper",
+];
+
+/// The tests that there are.
+pub const TESTS: &[&str] = &[
+    "defined",
+    "undefined",
+    "none",
+    "true",
+    "false",
+    "boolean",
+    "number",
+    "integer",
+    "float",
+    "string",
+    "mapping",
+    "sequence",
+    "iterable",
+    "odd",
+    "even",
+    "divisibleby",
+    "lower",
+    "upper",
+    "startingwith",
+    "endingwith",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "in",
+    "sameas",
+    "filter",
+    "test",
+];
+
+/// The same with fuel for those that take long.
+pub static PATIENT: LazyLock<Environment<'static>> = LazyLock::new(|| patient(&ENVIRONMENT));
+
+/// An environment with fuel for those that take long.
+pub fn patient(environment: &Environment<'static>) -> Environment<'static> {
+    let mut patient = environment.clone();
+    patient.set_fuel(Some(FUEL));
+    patient
+}
+
+/// Works something out, again with more fuel when it takes long and may. `work` is told whether it
+/// has that.
+pub fn worked_out<T>(
+    effort: &Effort,
+    work: impl Fn(bool) -> Result<T, minijinja::Error>,
+) -> Result<T, Trouble> {
+    match work(false) {
+        Err(error) if error.kind() == minijinja::ErrorKind::OutOfFuel => {
+            if effort.takes_long() {
+                work(true).map_err(Trouble::Error)
+            } else {
+                Err(Trouble::Spent)
+            }
+        }
+        outcome => outcome.map_err(Trouble::Error),
+    }
+}
+
+/// Whether the fuel was used up. A filter may have given the error a context of its own.
+fn wants_more(error: &minijinja::Error) -> bool {
+    let causes = iter::successors(Some(error as &dyn std::error::Error), |it| it.source());
+    causes
+        .filter_map(|it| it.downcast_ref::<minijinja::Error>())
+        .any(|it| it.kind() == minijinja::ErrorKind::OutOfFuel)
+}
+
+/// Why something could not be worked out.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The engine says so.
+    Error(minijinja::Error),
+    /// Others took all that there was.
+    Spent,
+}
+
+impl Trouble {
+    /// In words for people; `words` has them for what the engine says.
+    pub fn told(&self, words: fn(&minijinja::Error) -> String) -> String {
+        match self {
+            Self::Error(error) => words(error),
+            Self::Spent => SPENT.to_owned(),
+        }
+    }
+}
 
 /// What is wrong with a source, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +224,7 @@ pub fn compile<T: Send>(
     with_stack_for(source, || Ok(work())).map_err(Mistake::whole)?
 }
 
-/// Does the work on a source here, or on a thread with a deep stack if the source could need it.
+/// Works a source out here, or on a thread with a deep stack if the source could need it.
 /// The engine panics on some arithmetic (a slice by the smallest number there is): that is a mistake
 /// of this source like any other, and takes nothing else with it.
 pub fn with_stack_for<T: Send>(
@@ -94,8 +236,7 @@ pub fn with_stack_for<T: Send>(
             Err("the template engine failed on it: write it in another way".to_owned())
         })
     };
-    // A namespace outlives the rounds of a loop, and so can nest deeper than its source is long.
-    if source.len() <= SHALLOW_BYTES_MAX && !source.contains("namespace") {
+    if source.len() <= SHALLOW_BYTES_MAX {
         return work();
     }
     thread::scope(|scope| {
@@ -150,7 +291,7 @@ pub fn check_names(
 }
 
 /// The name that was probably meant, or all of them.
-fn suggestion(word: &str, known: &[&str]) -> String {
+pub fn suggestion(word: &str, known: &[&str]) -> String {
     let near = known.iter().map(|name| (strsim::damerau_levenshtein(word, name), name)).min();
     match near {
         Some((distance, name)) if distance <= 2 && distance < word.len() => {
@@ -177,7 +318,7 @@ fn word_in(source: &str, word: &str) -> Option<(u32, u32)> {
 }
 
 /// The line and column of a byte, both from 1.
-fn place_of(source: &str, byte: usize) -> (u32, u32) {
+pub fn place_of(source: &str, byte: usize) -> (u32, u32) {
     let before = source.get(..byte).unwrap_or(source);
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
@@ -202,11 +343,21 @@ mod tests {
         }
         let (_, filters) = page.split_once("and these filters: ").expect("the page lists filters");
         let (filters, _) = filters.split_once(".\n").expect("the list ends");
+        let listed: Vec<_> = filters.split(", ").map(|filter| filter.trim_matches('`')).collect();
+        assert_eq!(listed, FILTERS);
         let mut state = ENVIRONMENT.empty_state();
-        for filter in filters.split(", ").map(|filter| filter.trim_matches('`')) {
+        let mut is_there = |filter: &str| {
             let unknown = minijinja::ErrorKind::UnknownFilter;
             let applied = state.apply_filter(filter, &[]);
-            assert!(applied.map_or_else(|error| error.kind() != unknown, |_| true), "{filter}");
+            applied.map_or_else(|error| error.kind() != unknown, |_| true)
+        };
+        FILTERS.iter().for_each(|filter| assert!(is_there(filter), "{filter}"));
+        REMOVED.iter().for_each(|filter| assert!(!is_there(filter), "{filter}"));
+        let mut state = ENVIRONMENT.empty_state();
+        for test in TESTS {
+            let unknown = minijinja::ErrorKind::UnknownTest;
+            let performed = state.perform_test(test, &[]);
+            assert!(performed.map_or_else(|error| error.kind() != unknown, |_| true), "{test}");
         }
     }
 

@@ -13,6 +13,7 @@ use regex::{Regex, RegexBuilder};
 use regex_syntax::hir::literal::Extractor;
 use serde::Deserialize;
 
+use super::effort::{Effort, Spent};
 use super::names::below_root;
 use crate::engine::{CallInput, FinishedCall, Rearm, Refusal, Serial, Touch, View};
 
@@ -131,8 +132,14 @@ impl ToolPattern {
                 .is_none_or(|it| call.input.as_ref().is_some_and(|input| has(it, input)))
     }
 
-    /// The calls of the turn that match and were not told.
-    pub fn matched<'a>(&self, view: &View<'a>, told: &Ranges) -> Vec<&'a FinishedCall> {
+    /// The calls of the turn that match and were not told; an error when the rules of the WAIT have
+    /// looked through as much as they may.
+    pub fn matched<'a>(
+        &self,
+        view: &View<'a>,
+        told: &Ranges,
+        effort: &Effort,
+    ) -> Result<Vec<&'a FinishedCall>, Spent> {
         let finished = || view.scope.calls.finished();
         let heaps = view.workings.of::<Heaps>();
         let texts = heaps.texts.get_or_init(|| {
@@ -140,7 +147,7 @@ impl ToolPattern {
             heap(inputs.flat_map(|input| &input.texts).map(String::as_str))
         });
         if !self.needles.may_match(texts) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         // A turn calls few tools, many times each.
         let mut known: Option<(&str, bool)> = None;
@@ -152,11 +159,21 @@ impl ToolPattern {
                 is_meant
             }
         };
-        let is_new = |call: &&FinishedCall| !told.hold(call.serial);
-        finished()
-            .filter(is_new)
-            .filter(|call| is_meant(&call.name) && self.matches(call))
-            .collect()
+        let mut matched = Vec::new();
+        for call in finished().filter(|call| !told.hold(call.serial)) {
+            if !is_meant(&call.name) {
+                continue;
+            }
+            let texts = call.input.iter().flat_map(|input| &input.texts);
+            let bytes = self.input.as_ref().map_or(0, |_| texts.map(String::len).sum());
+            if !effort.looks_through(bytes) {
+                return Err(Spent);
+            }
+            if self.matches(call) {
+                matched.push(call);
+            }
+        }
+        Ok(matched)
     }
 }
 

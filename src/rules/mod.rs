@@ -4,6 +4,7 @@
 mod announced_delta;
 mod client_generator;
 mod common;
+mod effort;
 mod expression;
 pub mod form;
 pub mod keys;
@@ -13,6 +14,7 @@ mod names;
 mod policy;
 mod rule;
 mod settings;
+mod soundness;
 mod standing_text;
 mod template;
 

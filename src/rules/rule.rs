@@ -4,6 +4,7 @@
 use serde::Deserialize;
 
 use super::common::Common;
+use super::effort::{Effort, SPENT};
 use super::expression::Condition;
 use super::matching::{Globs, Ranges, ToolPattern, ToolSettings, mark};
 use super::names::{self, Own};
@@ -72,6 +73,7 @@ impl Reminder for Rule {
         if let Some(silence) = self.common.silence(view) {
             return silence;
         }
+        let effort = Effort::of(view);
         let looks_back = self.globs.is_some() || self.tool.is_some();
         let told = if looks_back {
             Ranges::told(view, self.common.policy.rearm)
@@ -82,13 +84,14 @@ impl Reminder for Rule {
         if touched.as_ref().is_some_and(Vec::is_empty) {
             return no_path(view);
         }
-        let calls = self.tool.as_ref().map(|tool| tool.matched(view, &told));
+        let calls = self.tool.as_ref().map(|tool| tool.matched(view, &told, &effort)).transpose();
+        let Ok(calls) = calls else { return Proposal::Fail(SPENT.to_owned()) };
         if calls.as_ref().is_some_and(Vec::is_empty) {
             return no_call(view);
         }
         let own = Own { names: None, touched: touched.as_deref(), calls: calls.as_deref() };
         if let Some(when) = &self.when {
-            match when.holds(|uses| names::context(view, uses, own)) {
+            match when.holds(&effort, |uses| names::context(view, uses, own)) {
                 Ok(true) => {}
                 Ok(false) => {
                     return Proposal::Silent(Silence::Quoting {
@@ -103,7 +106,7 @@ impl Reminder for Rule {
         let touched = touched.iter().flatten().map(|(_, touch)| touch.at);
         let happened = touched.chain(calls.iter().flatten().map(|call| call.serial));
         let marks = mark(happened);
-        said(&self.common, self.body.render(|uses| names::context(view, uses, own)), marks)
+        said(&self.common, self.body.render(&effort, |uses| names::context(view, uses, own)), marks)
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::common::Common;
+use super::effort::Effort;
 use super::names::{self, Own};
 use super::settings;
 use super::template::Template;
@@ -48,7 +49,8 @@ impl Reminder for StandingText {
         if let Some(silence) = self.common.silence(view) {
             return silence;
         }
-        let body = self.body.render(|uses| names::context(view, uses, Own::default()));
+        let body =
+            self.body.render(&Effort::of(view), |uses| names::context(view, uses, Own::default()));
         said(&self.common, body, Vec::new())
     }
 }
