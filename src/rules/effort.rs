@@ -10,7 +10,7 @@ use crate::engine::View;
 /// How many conditions and bodies may take long in a WAIT. The others are as quick as most are.
 const LONG_MAX: u32 = 32;
 /// How much patterns may look through in a WAIT, in bytes.
-const BYTES_MAX: usize = 32 << 20;
+const BYTES_MAX: usize = 8 << 20;
 
 /// Why a rule is left out that comes behind those that took it all.
 pub const SPENT: &str = "the rules of this request take too long together, so that this one is left \

@@ -138,7 +138,7 @@ pub fn worked_out<T>(
     work: impl Fn(bool) -> Result<T, minijinja::Error>,
 ) -> Result<T, Trouble> {
     match work(false) {
-        Err(error) if error.kind() == minijinja::ErrorKind::OutOfFuel => {
+        Err(error) if wants_more(&error) => {
             if effort.takes_long() {
                 work(true).map_err(Trouble::Error)
             } else {

@@ -199,7 +199,6 @@ fn is_plain_map(arguments: &[CallArg<'_>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::template::Template;
-    use super::*;
 
     #[test]
     fn what_could_grow_unpaid_is_refused_where_it_stands() {
