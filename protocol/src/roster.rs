@@ -201,6 +201,14 @@ pub struct ReminderForm {
     /// How often it speaks; its sort decides when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyForm>,
+    /// How often it speaks in a turn at most, from 1; absent means no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_per_turn: Option<u64>,
+    /// How often it speaks in a session at most, from 1; absent means no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub max_per_session: Option<u64>,
     /// Which conversations have it; the root alone when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<ReminderScope>>,

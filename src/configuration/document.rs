@@ -32,6 +32,8 @@ pub struct Document {
     pub kinds: Vec<KindEntry>,
     /// `[[reminders]]`, in the order of the file.
     pub reminders: Vec<ReminderEntry>,
+    /// Ids of reminders that are mistaken, each with the mistake that says why.
+    pub left_out: Vec<(String, Mistake)>,
     /// `[budget]`
     pub budget: BudgetEntries,
     /// `[limits]`, of the user's file alone.
@@ -184,6 +186,7 @@ impl<'a> Reader<'a> {
                 budget: BudgetEntries::default(),
                 limits: LimitEntries::default(),
                 store: StoreEntries::default(),
+                left_out: Vec::new(),
                 mistakes: Vec::new(),
                 source: text.into(),
             },
@@ -292,12 +295,17 @@ impl<'a> Reader<'a> {
         let top = ["kinds".to_owned(), member.name.clone()];
         let is_built_in = reminders::kind_names().any(|name| name == member.name);
         let schema = if is_built_in { schema::kind(&member.name) } else { schema::reminder() };
+        // A misspelt kind's keys are not a reminder's: that it is misspelt is said of its name.
+        let is_misspelt = !is_built_in && nearest(&member.name, reminders::kind_names()).is_some();
         let switch = match &member.value.data {
             Data::Plain(Value::Bool(false)) => Switch::Off,
             Data::Plain(Value::Bool(true)) => Switch::On(Value::empty_map()),
             Data::Table(_) => {
                 let mut walk = Walk::default();
                 let good = walk.table(schema, &member.value, &top);
+                if is_misspelt {
+                    walk.findings.retain(|finding| finding.severity == Severity::Mistake);
+                }
                 let mut bad = self.list(&member.value, &top, walk.findings);
                 let mut settings: BTreeMap<String, Value> = good.into_iter().collect();
                 if is_built_in {
@@ -407,14 +415,25 @@ impl<'a> Reader<'a> {
             let message = format!("a reminder is a table, not {}", node.described());
             return self.mistake(&node.at, shown(&top), message, None);
         }
+        let known = self.found.mistakes.len();
         let mut walk = Walk::default();
         let good = walk.table(schema::reminder(), node, &top);
         let mut bad = self.list(node, &top, walk.findings);
         let mut members: BTreeMap<String, Value> = good.into_iter().collect();
-        // What was left out as mistaken must not be missed again.
+        let has_text = |members: &BTreeMap<String, Value>| {
+            FORMS.iter().any(|name| members.contains_key(*name))
+        };
+        // What was left out as mistaken must not be missed again, nor what was misspelt.
         for member in node.members() {
             if let Some(value) = stand_in(&member.name) {
                 members.entry(member.name.clone()).or_insert(value);
+            } else if !members.contains_key(&member.name)
+                && let Some(meant) = nearest(&member.name, FORMS)
+                && !has_text(&members)
+                && let Some(value) = stand_in(meant)
+            {
+                bad = true;
+                members.insert(meant.to_owned(), value);
             }
         }
         let id = members.get("id").and_then(Value::as_text).unwrap_or_default().to_owned();
@@ -428,6 +447,11 @@ impl<'a> Reader<'a> {
         if !bad && let Ok(definition) = read(&members) {
             let at = self.places.place(at);
             self.found.reminders.push(ReminderEntry { definition, at });
+        } else if !id.is_empty() {
+            let found = &self.found.mistakes[known..];
+            let grave = found.iter().find(|mistake| mistake.severity == Severity::Mistake);
+            let why = grave.or(found.first()).cloned();
+            self.found.left_out.extend(why.map(|why| (id, why)));
         }
     }
 
@@ -494,6 +518,9 @@ impl<'a> Reader<'a> {
 }
 
 /// What stands for a mistaken member without which a form would be of another sort.
+/// The members of which a reminder has one.
+const FORMS: [&str; 3] = ["body", "pool", "client"];
+
 fn stand_in(name: &str) -> Option<Value> {
     Some(match name {
         "id" | "body" | "pool" => Value::from("-"),

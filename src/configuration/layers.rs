@@ -276,8 +276,43 @@ impl<'a> Merge<'a> {
     }
 }
 
+/// The caps that every kind may have, beside its policy or in it.
+const CAPS: [&str; 2] = ["maxPerTurn", "maxPerSession"];
+
+/// Whether a key of a kind, set to this, takes away or raises a cap that is set below it.
+fn raises_cap(key: &str, value: &Value, below: &Value) -> bool {
+    let in_policy = |cap: &str| below.get("policy").and_then(|policy| policy.get(cap));
+    let is_raised = |given: Option<&Value>, before: Option<&Value>| {
+        let Some(before) = before.and_then(number) else { return false };
+        given.and_then(number).is_none_or(|given| given > before)
+    };
+    match key {
+        // What stands beside the policy goes before what stands in it.
+        "policy" => CAPS.iter().any(|cap| {
+            below.get(cap).is_none_or(|cap| *cap == Value::Null)
+                && is_raised(value.get(cap), in_policy(cap))
+        }),
+        cap if CAPS.contains(&cap) => {
+            let beside = below.get(cap).filter(|cap| **cap != Value::Null);
+            is_raised(Some(value), beside.or_else(|| in_policy(cap)))
+        }
+        _ => false,
+    }
+}
+
+fn number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Integer(number) => u64::try_from(*number).ok(),
+        Value::Unsigned(number) => Some(*number),
+        _ => None,
+    }
+}
+
 /// Why an untrusted workspace may not set a key of a kind to this, over what is set below it.
 fn distrusted(kind: &str, key: &str, value: &Value, below: &Value) -> Option<&'static str> {
+    if raises_cap(key, value, below) {
+        return Some("it raises a cap");
+    }
     let key = reminders::own_keys(kind).iter().find(|known| known.name == key)?;
     let before = below.get(&key.name).or(key.default.as_ref());
     match key.untrusted {
@@ -285,14 +320,7 @@ fn distrusted(kind: &str, key: &str, value: &Value, below: &Value) -> Option<&'s
         Untrusted::LeavesAlone => {
             (Some(value) != before).then_some("it names files or is the workspace's own text")
         }
-        Untrusted::Lowers => {
-            let number = |value: &Value| match value {
-                Value::Integer(number) => u64::try_from(*number).ok(),
-                Value::Unsigned(number) => Some(*number),
-                _ => None,
-            };
-            (number(value) > before.and_then(number)).then_some("it raises a cap")
-        }
+        Untrusted::Lowers => (number(value) > before.and_then(number)).then_some("it raises a cap"),
         Untrusted::Adds => {
             let (Value::List(patterns), Some(Value::List(known))) = (value, before) else {
                 return Some("it may show what is withheld");

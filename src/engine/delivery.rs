@@ -7,7 +7,7 @@ use super::Session;
 use super::event::{Limit, Profile};
 use super::ledger::{Delivered, History};
 use super::path::ScopePath;
-use super::policy::Ordinals;
+use super::policy::{Ordinals, Trigger};
 use super::queue::Acknowledged;
 use super::record::{Effect, Lane, Millis, Phase, Record, Serial, SilentEntry};
 use super::refusal::Refusal;
@@ -331,7 +331,16 @@ impl Session {
         let speeches = match member.reminder.propose(&view) {
             Proposal::Silent(silence) => return Outcome::Silent(silence),
             Proposal::Note(silence, effects) => return Outcome::Notes(silence, effects),
-            Proposal::Ask { force } => return Outcome::Asks { force },
+            Proposal::Ask { force } => {
+                // Whatever it would answer: it was told its once.
+                let told = scope.history.told(member.id(), None);
+                if policy.trigger == Trigger::Once
+                    && let Err(withheld) = policy.due(told, "", &[])
+                {
+                    return Outcome::Silent(Silence::Withheld(withheld));
+                }
+                return Outcome::Asks { force };
+            }
             Proposal::Read(wanted) => return Outcome::Reads(wanted),
             Proposal::Fail(message) => return Outcome::Fails(message),
             Proposal::Speak(speeches) => speeches,

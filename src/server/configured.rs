@@ -35,6 +35,8 @@ const QUIET: Duration = Duration::from_millis(60);
 const PAUSE: Duration = Duration::from_millis(20);
 /// How old a file's times must be for the stamp to vouch for its content.
 const FRESH: Duration = Duration::from_secs(3);
+/// How many mistakes of a document a client is told.
+const TROUBLES_MAX: usize = 10;
 
 /// The configuration files that sessions of a daemon use.
 #[derive(Debug, Default)]
@@ -226,6 +228,14 @@ impl ConfigurationFiles {
                 done.untrusted.push(left.id.clone());
             }
         }
+        let documents = [&layers.user, &layers.workspace, &layers.session];
+        for document in documents.into_iter().flatten() {
+            left_out.extend(document.left_out.iter().map(|(id, why)| LeftOut {
+                id: id.clone(),
+                reason: format!("is left out: {}", why.headline(&document.origin)),
+                next: "when the configuration is mended".to_owned(),
+            }));
+        }
         configuration.left_out = left_out;
         done.configuration = configuration;
         done
@@ -322,7 +332,7 @@ impl File {
         }
         let stays = match seen.document {
             Some(_) => " (what it said before stays in force)",
-            None => " (nothing of it is in force)",
+            None => " (nothing of it is in force in new sessions)",
         };
         let is_broken = seen.is_broken;
         if let Some(trouble) = seen.trouble.as_mut().filter(|_| is_broken) {
@@ -366,11 +376,26 @@ impl File {
     }
 }
 
-/// What is wrong with a document, as one line.
+/// What is wrong with a document, a line each: what is left out for it first.
 fn trouble(document: &Document) -> Option<String> {
-    let first = document.mistakes.first()?.headline(&document.origin);
-    match document.mistakes.len() - 1 {
-        0 => Some(first),
-        more => Some(format!("{first} (and {more} more: see `reminderd config check`)")),
+    let grave = |mistake: &&Mistake| mistake.severity == Severity::Mistake;
+    let (grave, others): (Vec<_>, Vec<_>) = document.mistakes.iter().partition(grave);
+    let mut lines: Vec<_> = grave
+        .into_iter()
+        .chain(others)
+        .take(TROUBLES_MAX)
+        .map(|mistake| mistake.headline(&document.origin))
+        .collect();
+    let more = document.mistakes.len() - lines.len();
+    if more > 0 {
+        let hint = match document.origin.layer {
+            // There is no file to look at.
+            Layer::Session => String::new(),
+            Layer::User | Layer::Workspace => {
+                format!(": see `reminderd config check {}`", one_line(&document.origin.name))
+            }
+        };
+        lines.push(format!("and {more} more{hint}"));
     }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }

@@ -64,6 +64,8 @@ fn later_layers_win_member_by_member_and_by_id() {
 #[test]
 fn an_untrusted_workspace_does_not_reach_what_is_the_users() {
     const USER: &str = "[kinds]\nedited-files = { diffLines = 20, secret = [\"*.key\"] }\n\
+        task-nudge = { maxPerSession = 2 }\n\
+        date-change = { policy = { onChange = true, maxPerTurn = 2 } }\n\
         workspace-instructions = { names = [\"NOTES.md\"] }\n[budget]\nperWait = 100\n\
         [[reminders]]\nid = \"mine\"\nbody = \"user\"\n";
     for (workspace, left_out) in [
@@ -72,6 +74,9 @@ fn an_untrusted_workspace_does_not_reach_what_is_the_users() {
         ("kinds.task-nudge = { after = 1 }", None),
         ("kinds.token-usage = { policy = \"always\" }", None),
         ("kinds.edited-files = { diffLines = 19 }", None),
+        ("kinds.task-nudge = { maxPerSession = 1 }", None),
+        ("kinds.task-nudge = { maxPerTurn = 1, priority = 3 }", None),
+        ("kinds.date-change = { policy = { always = true, maxPerTurn = 1 } }", None),
         ("kinds.edited-files = { secret = [\"*.key\", \"*.cfg\"] }", None),
         ("kinds.edited-files = { generated = [\"out/\"] }", None),
         ("budget.perWait = 99", None),
@@ -82,6 +87,10 @@ fn an_untrusted_workspace_does_not_reach_what_is_the_users() {
         ("kinds.edited-files = { contentBytes = 26214401 }", Some("edited-files")),
         ("kinds.plan-reference = { chars = 12001 }", Some("plan-reference")),
         ("budget.perWait = 101", Some("budget")),
+        ("kinds.task-nudge = { maxPerSession = 3 }", Some("task-nudge")),
+        ("kinds.date-change = { maxPerTurn = 3 }", Some("date-change")),
+        ("kinds.date-change = { policy = \"always\" }", Some("date-change")),
+        ("kinds.date-change = { policy = { always = true, maxPerTurn = 3 } }", Some("date-change")),
         // Nothing loosens secrecy.
         ("kinds.edited-files = { secret = [\"*.cfg\"] }", Some("edited-files")),
         ("kinds.edited-files = { secret = [\"*.key\", \"!.env\"] }", Some("edited-files")),

@@ -171,14 +171,13 @@ fn examples_are_valid_for_both() {
     }
 }
 
-/// The reminder's keys are those of the wire's form, and the two caps.
+/// The reminder's keys are those of the wire's form.
 #[test]
 fn files_and_wire_know_the_same_forms() {
     let wire = reminderd_protocol::schema::document();
     let wire = wire["$defs"]["ReminderForm"]["properties"].as_object().expect("members");
     let file = schema()["properties"]["reminders"]["items"]["properties"].as_object();
-    let mut file: Vec<_> = file.expect("members").keys().collect();
-    file.retain(|name| !["maxPerTurn", "maxPerSession"].contains(&name.as_str()));
+    let file: Vec<_> = file.expect("members").keys().collect();
     let mut wire: Vec<_> = wire.keys().collect();
     wire.sort();
     assert_eq!(file, wire);

@@ -1959,6 +1959,14 @@ export interface ReminderForm {
    */
   lane?: Lane | null;
   /**
+   * How often it speaks in a session at most, from 1; absent means no limit.
+   */
+  maxPerSession?: number | null;
+  /**
+   * How often it speaks in a turn at most, from 1; absent means no limit.
+   */
+  maxPerTurn?: number | null;
+  /**
    * How often it speaks; its sort decides when absent.
    */
   policy?: PolicyForm | null;

@@ -131,8 +131,11 @@ impl Drop for Prepared {
     }
 }
 
+/// The longest body that a generator may answer, in bytes: that of a template's.
+const ANSWER_BYTES_MAX: usize = 256 << 10;
+
 /// Asks the client for the bodies of its generators, all at once. Those that are late, fail or have
-/// nothing to say are left out.
+/// nothing to say are left out; an answer that is none is reported besides.
 fn ask(
     peer: &Peer,
     scope: &Scope,
@@ -149,14 +152,39 @@ fn ask(
                 force: ask.force,
             };
             let answer = peer.request("reminder/compute", &params);
+            let peer = peer.clone();
             async move {
                 let answer = tokio::time::timeout_at(until, answer).await.ok()?.ok()?;
-                let body = ComputeResult::deserialize(answer).ok()?.body?;
-                Some((ask.generator, body))
+                match computed(answer) {
+                    Ok(body) => Some((ask.generator, body?)),
+                    Err(why) => {
+                        let why = format!("reminder {:?} was left out: {why}", ask.generator);
+                        let error = ErrorObject::new(ErrorKind::InvalidParams, why);
+                        peer.problem("reminder/compute", &error);
+                        None
+                    }
+                }
             }
         })
         .collect();
     async move { join_all(questions).await.into_iter().flatten().collect() }
+}
+
+/// The body of an answer, `None` for silence.
+fn computed(answer: serde_json::Value) -> Result<Option<String>, String> {
+    // Members that may be left out elsewhere may not here: what was meant could be either.
+    let has_body = answer.as_object().is_some_and(|members| members.contains_key("body"));
+    let result = has_body.then(|| ComputeResult::deserialize(answer));
+    match result {
+        Some(Ok(ComputeResult { body: Some(body) })) if body.len() > ANSWER_BYTES_MAX => {
+            Err(format!(
+                "its body has {} bytes, and at most {ANSWER_BYTES_MAX} are told: say less",
+                body.len()
+            ))
+        }
+        Some(Ok(ComputeResult { body })) => Ok(body),
+        _ => Err("its answer is not {body: text or null}".to_owned()),
+    }
 }
 
 /// The answer to a WAIT whose delivery is complete.
@@ -306,4 +334,23 @@ fn gone(token: &str) -> ErrorObject {
              reminder/wait again)"
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_a_body_or_silence_and_nothing_else() {
+        assert_eq!(computed(json!({"body": "b", "more": 1})), Ok(Some("b".to_owned())));
+        assert_eq!(computed(json!({"body": null})), Ok(None));
+        for answer in [json!({"body": 5}), json!("x"), json!({}), json!(null), json!(["b"])] {
+            let why = computed(answer.clone()).expect_err(&answer.to_string());
+            assert!(why.contains("not {body: text or null}"), "{answer}: {why}");
+        }
+        let long = json!({"body": "x".repeat(ANSWER_BYTES_MAX + 1)});
+        assert!(computed(long).expect_err("too long").contains("say less"));
+    }
 }
