@@ -443,11 +443,18 @@ impl Session {
         Ok(true)
     }
 
-    /// A connection is gone, and with it the WAITs that it waited for.
+    /// A connection is gone, and with it the WAITs that it waited for. Where receipts are late, an
+    /// answer that went out outlives it: a host that runs a command for each event is never there
+    /// when the proof comes.
     pub fn disconnect(&mut self, waiter: Waiter) {
         let paths: Vec<_> = self.scopes.keys().cloned().collect();
+        let proves_late = self.host.late_receipts == Some(true);
         for path in paths {
-            self.expire(&path, Expiry::Disconnected, |by| by == waiter);
+            if proves_late {
+                self.overtake(&path, Expiry::Disconnected, |by| by == waiter);
+            } else {
+                self.expire(&path, Expiry::Disconnected, |by| by == waiter);
+            }
         }
     }
 
@@ -583,10 +590,8 @@ impl Session {
 
     /// Expires the open WAITs of a scope, and the one being prepared, of these waiters.
     fn expire(&mut self, path: &ScopePath, expiry: Expiry, whose: impl Fn(Waiter) -> bool) {
+        self.overtake(path, expiry, &whose);
         let Some(scope) = self.scopes.get_mut(path) else { return };
-        if let Some(prepared) = scope.tokens.preparing.take_if(|prepared| whose(prepared.waiter)) {
-            scope.tokens.overtake(prepared.wait, expiry);
-        }
         for open in scope.tokens.open.extract_if(.., |open| whose(open.waiter)) {
             self.fates.note(open.token, Fate::Expired(expiry));
         }
@@ -595,6 +600,14 @@ impl Session {
             if whose(unconfirmed.open.waiter) {
                 unconfirmed.expired.get_or_insert(expiry);
             }
+        }
+    }
+
+    /// Expires the WAIT of a scope that is being prepared, if it is one of these waiters'.
+    fn overtake(&mut self, path: &ScopePath, expiry: Expiry, whose: impl Fn(Waiter) -> bool) {
+        let Some(scope) = self.scopes.get_mut(path) else { return };
+        if let Some(prepared) = scope.tokens.preparing.take_if(|prepared| whose(prepared.waiter)) {
+            scope.tokens.overtake(prepared.wait, expiry);
         }
     }
 

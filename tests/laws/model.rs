@@ -374,6 +374,10 @@ impl Model {
                 token.fate = Fate::Expired;
             }
         }
+        self.overtake(scope, whose);
+    }
+
+    fn overtake(&mut self, scope: u8, whose: impl Fn(u64) -> bool) {
         if let Ok(scope) = self.scope_mut(scope) {
             scope.preparing = scope.preparing.take().filter(|preparing| !whose(preparing.waiter));
         }
@@ -621,7 +625,12 @@ impl Model {
             }
             Operation::Disconnect { waiter } => {
                 for scope in 0..4 {
-                    self.expire(scope, |by| by == *waiter);
+                    if self.late_receipts {
+                        // What was answered outlives its connection.
+                        self.overtake(scope, |by| by == *waiter);
+                    } else {
+                        self.expire(scope, |by| by == *waiter);
+                    }
                 }
             }
             // Counts at the first opening only.
