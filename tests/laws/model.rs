@@ -1095,6 +1095,12 @@ impl Model {
             }
             Kind::Registered(Form::Rule(rule)) => Self::rule(scope, member, rule),
             Kind::Registered(Form::Generator { policy }) => {
+                // Whatever it would answer, it was told its once.
+                if member.policy().trigger == Trigger::Once
+                    && !scope.due(&member.policy(), &member.id, "")
+                {
+                    return Says::Nothing;
+                }
                 let Some(Policy { trigger: Trigger::Every(Span { unit, count }), .. }) = policy
                 else {
                     return Says::Asks { force: false };
