@@ -14,8 +14,7 @@ use reminderd_protocol::error::ErrorObject;
 use reminderd_protocol::session::{SessionLife, SessionSummary};
 use semver::Version;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::value::RawValue;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value as Json, json};
 use tokio::io::{
     AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, duplex, split,
@@ -23,8 +22,10 @@ use tokio::io::{
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
+use super::connect::served;
 use super::paint;
 use super::run::script::did_you_mean;
+use super::serve::SharingArguments;
 use crate::configuration::users_file;
 use crate::engine::{Millis, short_name};
 use crate::server::endpoint::{Endpoint, Stream};
@@ -235,11 +236,16 @@ pub struct Client {
     runtime: Option<Runtime>,
 }
 
+/// What a request was answered with.
+pub type Answered = Result<Json, ErrorObject>;
+
 #[derive(Deserialize)]
-struct Response<'a> {
+struct Response {
+    /// Only the daemon's own requests and notifications have one.
+    method: Option<IgnoredAny>,
     id: Option<u64>,
-    #[serde(borrow)]
-    result: Option<&'a RawValue>,
+    #[serde(default)]
+    result: Json,
     error: Option<ErrorObject>,
 }
 
@@ -267,6 +273,17 @@ impl Client {
                 Self::greeted(runtime, stream, patience).map(Some).map_err(io::Error::other)
             }
         }
+    }
+
+    /// A connection to the shared daemon, which is started when it is not there.
+    pub fn of_started(sharing: &SharingArguments, patience: Duration) -> Result<Self, String> {
+        let runtime = runtime().map_err(|error| error.to_string())?;
+        let met = || {
+            let endpoint = Endpoint::of(sharing.keeping.directory().as_deref())?;
+            runtime.block_on(served(&endpoint, sharing))
+        };
+        let met = met().map_err(|error: io::Error| format!("no shared daemon: {error}"))?;
+        Self::greeted(runtime, met.stream, patience)
     }
 
     /// A daemon within this process, with one session as it is stored.
@@ -310,10 +327,59 @@ impl Client {
 
     /// Asks, and returns the answer. What the daemon refuses is said in its own words.
     pub fn ask<T: DeserializeOwned>(&mut self, method: &str, params: &Json) -> Result<T, String> {
+        self.request(method, params)?;
+        self.answer(method)?.map_err(|error| error.message)
+    }
+
+    /// Asks several things at once, and returns the answers in the order of the questions.
+    pub fn ask_all(&mut self, calls: &[(&str, Json)]) -> Result<Vec<Answered>, String> {
+        let first = self.last + 1;
+        let mut lines = String::new();
+        for (id, (method, params)) in (first..).zip(calls) {
+            let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+            lines.push_str(&format!("{request}\n"));
+        }
+        self.write(&lines)?;
+        // The answers of requests that take longer come behind those of later ones.
+        let mut answers: Vec<Option<Answered>> = vec![None; calls.len()];
+        self.last += calls.len() as u64;
+        while answers.iter().any(Option::is_none) {
+            let (id, answer) = self.next_answer(calls.last().map_or("", |(method, _)| method))?;
+            let place = id.checked_sub(first).and_then(|place| usize::try_from(place).ok());
+            if let Some(slot) = place.and_then(|place| answers.get_mut(place)) {
+                *slot = Some(answer);
+            }
+        }
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    fn request(&mut self, method: &str, params: &Json) -> Result<(), String> {
         self.last += 1;
         let request =
             json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params });
-        self.send(&request)?;
+        self.send(&request)
+    }
+
+    fn answer<T: DeserializeOwned>(
+        &mut self,
+        method: &str,
+    ) -> Result<Result<T, ErrorObject>, String> {
+        loop {
+            let (id, answer) = self.next_answer(method)?;
+            if id == self.last {
+                let answer = match answer {
+                    Ok(answer) => answer,
+                    Err(error) => return Ok(Err(error)),
+                };
+                return serde_json::from_value(answer)
+                    .map(Ok)
+                    .map_err(|error| format!("the answer of {method} cannot be read: {error}"));
+            }
+        }
+    }
+
+    /// The next answer, whatever was asked.
+    fn next_answer(&mut self, method: &str) -> Result<(u64, Answered), String> {
         let answered = async {
             let mut line = Vec::new();
             loop {
@@ -322,20 +388,14 @@ impl Client {
                     return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
                 }
                 // Notifications and the daemon's own requests are not for an onlooker.
-                let Ok(response) = serde_json::from_slice::<Response<'_>>(&line) else { continue };
-                if response.id != Some(self.last) {
-                    continue;
-                }
-                if let Some(error) = response.error {
-                    return Ok(Err(error.message));
-                }
-                let result = response.result.map_or("null", RawValue::get);
-                return serde_json::from_str(result).map(Ok).map_err(io::Error::other);
+                let Ok(response) = serde_json::from_slice::<Response>(&line) else { continue };
+                let (None, Some(id)) = (response.method, response.id) else { continue };
+                return Ok((id, response.error.map_or(Ok(response.result), Err)));
             }
         };
         let runtime = self.runtime.as_ref().ok_or("the connection is over")?;
         match runtime.block_on(async { timeout(self.patience, answered).await }) {
-            Ok(Ok(answer)) => answer,
+            Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(format!("the daemon does not answer {method}: {error}")),
             Err(_) => Err(format!(
                 "the daemon did not answer {method} in {} ms",
@@ -345,9 +405,12 @@ impl Client {
     }
 
     fn send(&mut self, message: &Json) -> Result<(), String> {
-        let line = format!("{message}\n");
+        self.write(&format!("{message}\n"))
+    }
+
+    fn write(&mut self, lines: &str) -> Result<(), String> {
         let sent = async {
-            self.output.write_all(line.as_bytes()).await?;
+            self.output.write_all(lines.as_bytes()).await?;
             self.output.flush().await
         };
         let runtime = self.runtime.as_ref().ok_or("the connection is over")?;

@@ -84,8 +84,8 @@ async fn last_words(
 }
 
 /// A connection to a daemon that serves this client.
-struct Connected {
-    stream: Stream,
+pub(super) struct Connected {
+    pub(super) stream: Stream,
     socket: OwnedFd,
     /// Its number there.
     connection: Option<u64>,
@@ -93,7 +93,10 @@ struct Connected {
 
 /// A connection to a daemon that serves this client. None of the client's bytes was read yet, so that
 /// coming again loses nothing.
-async fn served(endpoint: &Endpoint, sharing: &SharingArguments) -> io::Result<Connected> {
+pub(super) async fn served(
+    endpoint: &Endpoint,
+    sharing: &SharingArguments,
+) -> io::Result<Connected> {
     let version = sharing.version();
     let until = Instant::now() + PATIENCE;
     loop {

@@ -2,7 +2,7 @@
 //! content of a file.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ const BYTES_MAX: u64 = 1024 * 1024;
 
 /// Logs to stderr at the level of `REMINDERD_LOG` (warnings when unset).
 pub fn to_stderr() {
-    start(io::stderr);
+    start(io::stderr, io::stderr().is_terminal());
 }
 
 /// Logs to stderr where `REMINDERD_LOG` asks for it. For a command that says in other ways whatever
@@ -33,13 +33,21 @@ pub fn to_stderr_if_asked() {
 /// Logs to stderr like [`to_stderr`], and from the time on when it is told so to a file.
 pub fn to_stderr_then_file() -> &'static LateFile {
     static LOG: LateFile = LateFile(Mutex::new(None));
-    start(&LOG);
+    start(&LOG, false);
     &LOG
 }
 
-fn start(writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static) {
+/// Logs to a file in this directory, readable by nobody else.
+pub fn to_file(directory: &Path, file: &str) -> io::Result<()> {
+    let log = Bounded::open(directory.join(file), BYTES_MAX)?;
+    start(&*Box::leak(Box::new(LateFile(Mutex::new(Some(log))))), false);
+    Ok(())
+}
+
+fn start(writer: impl for<'a> MakeWriter<'a> + Send + Sync + 'static, colours: bool) {
     let filter = EnvFilter::try_from_env(LEVEL).unwrap_or_else(|_| EnvFilter::new("warn"));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    let subscriber =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(colours);
     // Another subscriber can only be there in a program that embeds this one: its choice stands.
     drop(subscriber.try_init());
 }

@@ -7,6 +7,7 @@ pub mod connect;
 pub mod decode;
 pub mod explain;
 pub mod forget;
+pub mod hook;
 pub mod log;
 pub mod man;
 pub mod run;
@@ -44,6 +45,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Connect(connect::ConnectArguments),
+    Hook(hook::HookArguments),
     Serve(serve::ServeArguments),
     Run(run::RunArguments),
     Check(check::CheckArguments),
@@ -69,6 +71,7 @@ pub fn main() -> ExitCode {
     match &cli.command {
         None => stdio::serve(&cli.stdio),
         Some(Command::Connect(arguments)) => connect::run(arguments),
+        Some(Command::Hook(arguments)) => hook::run(arguments),
         Some(Command::Serve(arguments)) => serve::run(arguments),
         Some(Command::Run(arguments)) => run::run(arguments),
         Some(Command::Check(arguments)) => check::run(arguments),

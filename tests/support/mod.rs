@@ -4,6 +4,7 @@
 //! end, and so does any byte on stdout that is not part of a frame. The traffic is printed when a
 //! test fails. Nothing here sleeps for luck: it waits for a condition, within a limit.
 
+mod patience;
 mod project;
 
 use std::collections::VecDeque;
@@ -18,10 +19,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+pub use patience::{PATIENCE, wait_until};
 pub use project::*;
-
-/// How long anything may take before the test gives up on it.
-pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where no user's configuration is.
 const NOWHERE: &str = "/dev/null";
@@ -484,20 +483,6 @@ impl Drop for Daemon {
             eprintln!("stderr:\n{}", self.stderr());
         }
         assert!(!failed || thread::panicking(), "the daemon said something else");
-    }
-}
-
-/// Waits for a condition, and says whether it came true in time.
-pub fn wait_until(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + limit;
-    loop {
-        if condition() {
-            return true;
-        }
-        if Instant::now() > deadline {
-            return false;
-        }
-        thread::sleep(Duration::from_millis(5));
     }
 }
 

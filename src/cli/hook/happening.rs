@@ -1,0 +1,113 @@
+//! What an event of a host says, in the daemon's words: the one form that every host's events are
+//! read into.
+
+use std::path::PathBuf;
+
+use reminderd_protocol::wait::{Delivery, Seam};
+use serde_json::{Map, Value as Json, json};
+
+use super::settings::Settings;
+
+/// A host that runs a command for each of its events.
+pub trait Host: Sync {
+    /// Reads an event; `None` for one that says nothing to the daemon.
+    fn read(&self, input: &Json) -> Result<Option<Happening>, String>;
+
+    /// What the host is to be told at a WAIT, in its own format: the text of the delivery, which is
+    /// never empty.
+    fn answer(&self, input: &Json, delivery: &Delivery, text: &str) -> Json;
+
+    /// What its settings look like, to put the command in.
+    fn settings(&self) -> &'static Settings;
+}
+
+/// An event.
+#[derive(Debug)]
+pub struct Happening {
+    /// The conversation, by the host's own name.
+    pub session: String,
+    /// Where it works.
+    pub root: Option<String>,
+    /// What the host does, as `session/open` takes it.
+    pub host: Json,
+    /// The agent that it is about, by its path; `None` for the root.
+    pub agent: Option<String>,
+    /// What it proves of what was given to the host before.
+    pub proof: Proof,
+    /// What is reported, in order.
+    pub reports: Vec<Report>,
+    /// Whether the host is about to call a model, and takes a text with it.
+    pub wait: Option<Seam>,
+    /// The turn that is open at the WAIT, by the host's own name, in case that the daemon missed its
+    /// beginning.
+    pub turn: Option<String>,
+}
+
+/// What is reported.
+#[derive(Debug)]
+pub enum Report {
+    /// An event of the protocol.
+    Event(&'static str, Json),
+    /// A task that changed: the members that did, without those that stayed.
+    TaskChanged {
+        /// Its id.
+        id: String,
+        /// What changed.
+        changes: Map<String, Json>,
+    },
+}
+
+/// What an event proves of the texts that were given to the host before it.
+#[derive(Debug)]
+pub enum Proof {
+    /// Nothing.
+    None,
+    /// What stands in a transcript that the host writes.
+    Transcript {
+        /// The file.
+        path: PathBuf,
+        /// Whether the request for which a text was given was made: what follows it is there.
+        went_out: bool,
+        /// Whether what is not there by now is not coming any more.
+        settles: bool,
+    },
+}
+
+impl Happening {
+    /// An event that reports nothing yet.
+    pub fn new(session: &str, root: Option<&str>, host: Json) -> Self {
+        Self {
+            session: session.to_owned(),
+            root: root.map(str::to_owned),
+            host,
+            agent: None,
+            proof: Proof::None,
+            reports: Vec::new(),
+            wait: None,
+            turn: None,
+        }
+    }
+
+    /// Reports an event of the protocol.
+    pub fn report(&mut self, method: &'static str, params: Json) {
+        self.reports.push(Report::Event(method, params));
+    }
+
+    /// The scope, and more, as params.
+    pub fn params(&self, more: Json) -> Json {
+        let mut params = Map::new();
+        params.insert("session".to_owned(), json!(self.session));
+        if let Some(agent) = &self.agent {
+            params.insert("agent".to_owned(), json!(agent));
+        }
+        if let Json::Object(more) = more {
+            params.extend(more);
+        }
+        Json::Object(params)
+    }
+}
+
+/// A member that has to be a string.
+pub fn text<'a>(input: &'a Json, name: &str) -> Result<&'a str, String> {
+    input[name].as_str().ok_or_else(|| format!("the event has no text {name:?}"))
+}
