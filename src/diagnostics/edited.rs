@@ -138,6 +138,16 @@ impl Edited {
         self.notice(file);
     }
 
+    /// Lists turned out to belong to another state of the text.
+    pub fn belongs(&mut self, moved: &[(Arc<List>, Arc<List>)]) {
+        let states = self.states.iter_mut().map(|state| &mut state.lists);
+        for list in states.chain([&mut self.baseline]).flat_map(BTreeMap::values_mut) {
+            if let Some((_, now)) = moved.iter().find(|(former, _)| Arc::ptr_eq(former, list)) {
+                *list = Arc::clone(now);
+            }
+        }
+    }
+
     /// The latest edit that was made.
     pub fn edit(&self) -> Option<&Edit> {
         self.edit.as_ref()

@@ -29,7 +29,7 @@ use crate::engine::{
 
 pub use edited::Place;
 use edited::{Edited, FILE_PROBLEMS_MAX, Settlement};
-use results::File;
+use results::{File, List};
 
 pub use moves::{LineEdit, line_edits};
 pub use results::{Diagnostic, Report, Standing};
@@ -170,7 +170,24 @@ impl Bookkeeper {
     /// An editor changed a file.
     pub fn change(&mut self, path: &str, version: Option<i64>, changes: &[TextChange]) {
         let path = &self.real_path(path);
-        self.with_text(path, |file, room| file.change(version, changes, room));
+        let mut moved = Vec::new();
+        self.with_text(path, |file, room| {
+            file.change(version, changes, room);
+            let state = file.changes.state();
+            moved = version.map_or_else(Vec::new, |version| file.belongs(version, state));
+        });
+        self.belong(path, &moved);
+    }
+
+    /// Lists of a file turned out to belong to another state of its text.
+    fn belong(&mut self, path: &str, moved: &[(Arc<List>, Arc<List>)]) {
+        if moved.is_empty() {
+            return;
+        }
+        for owner in self.editors.get(path).into_iter().flatten() {
+            let edited = self.owners.get_mut(owner).and_then(|edited| edited.get_mut(path));
+            edited.into_iter().for_each(|edited| edited.belongs(moved));
+        }
     }
 
     /// An editor closed a file.
@@ -350,6 +367,8 @@ impl Bookkeeper {
             }
             // A document's changes are reported one by one; what else an edit did is read.
             let state = file.document.is_none().then(|| file.changes.push(*version, None));
+            let moved = state.zip(*version).map(|(state, version)| file.belongs(version, state));
+            self.belong(path, &moved.unwrap_or_default());
             self.looks.insert(order, Look { owner: Some(owner.clone()), path: spelled.clone() });
             readings.push(Reading { path: spelled.clone(), number: order, state, after: true });
         }

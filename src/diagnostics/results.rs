@@ -95,7 +95,7 @@ pub struct Report {
 }
 
 /// The problems that a checker found in one state of a file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct List {
     /// In the checker's order.
     pub found: Vec<Diagnostic>,
@@ -268,6 +268,25 @@ impl File {
         }
         self.changes.push(version, edits);
         self.revision += 1;
+    }
+
+    /// A change made this version, and this state: what checkers said of it sooner than the change was
+    /// reported belongs to that state, and not to the one in which it came. Returns the lists that do,
+    /// each as it was and as it is now.
+    pub fn belongs(&mut self, version: i64, state: u64) -> Vec<(Arc<List>, Arc<List>)> {
+        let opening = self.opening;
+        let mut moved = Vec::new();
+        for checker in self.checkers.values_mut() {
+            for list in [&mut checker.list, &mut checker.earlier].into_iter().flatten() {
+                let is_of_it = list.version.is_some_and(|checked| checked >= version);
+                if is_of_it && list.opening == opening && list.state < state {
+                    let former = Arc::clone(list);
+                    *list = Arc::new(List { state, ..List::clone(list) });
+                    moved.push((former, Arc::clone(list)));
+                }
+            }
+        }
+        moved
     }
 
     /// An editor closed it.

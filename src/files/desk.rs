@@ -141,6 +141,14 @@ impl Files {
         self.hint(path);
     }
 
+    /// Whether a file has another content than this text. To be called on a thread that may look at
+    /// the disk.
+    pub fn is_other(&self, path: &str, text: &str) -> bool {
+        let reading = Reading { bytes_max: 0, fresh: self.options.fresh };
+        let snapshot = disk::snapshot(&identity::on_disk(path), &reading, Patience::ENDLESS);
+        snapshot.is_none_or(|snapshot| snapshot.state != text_state(text))
+    }
+
     /// The watched paths that events name, as they come: real ones and those that sessions spell.
     pub fn changes(&self) -> Changes {
         self.hints.listen()

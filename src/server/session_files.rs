@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -369,6 +370,8 @@ impl SessionFiles {
 struct Document {
     /// Whether it was changed since it was last saved.
     is_changed: bool,
+    /// Whether it was opened with a text that the file does not have: changed before.
+    was_changed: Arc<AtomicBool>,
     /// The editors.
     connections: BTreeSet<u64>,
 }
@@ -381,7 +384,22 @@ pub struct Editors {
 }
 
 impl Editors {
-    /// A document was opened, or changed.
+    /// A document was opened. What the file has on the disk is looked at, since an editor that comes
+    /// later has changes already.
+    pub fn open(&self, files: &Arc<Files>, path: &str, connection: u64, text: String) {
+        self.touch(path, connection, false);
+        let was_changed =
+            self.documents.lock().get(path).map(|document| Arc::clone(&document.was_changed));
+        if let Some(was_changed) = was_changed {
+            let (files, path) = (Arc::clone(files), path.to_owned());
+            // What is left out here is only who it was.
+            self.lane.push(Box::new(move || {
+                was_changed.fetch_or(files.is_other(&path, &text), Ordering::SeqCst);
+            }));
+        }
+    }
+
+    /// A document is open in an editor, or was changed there.
     pub fn touch(&self, path: &str, connection: u64, is_changed: bool) {
         let mut documents = self.documents.lock();
         let document = documents.entry(path.to_owned()).or_default();
@@ -413,13 +431,21 @@ impl Editors {
     /// It was saved: what stands on the disk is the person's, if they changed it.
     pub fn save(&self, files: &Arc<Files>, path: &str, text: Option<String>) {
         let mut documents = self.documents.lock();
-        let saved = documents.get_mut(path).is_some_and(|it| std::mem::take(&mut it.is_changed));
+        let document = documents.get_mut(path);
+        let document =
+            document.map(|it| (std::mem::take(&mut it.is_changed), Arc::clone(&it.was_changed)));
         drop(documents);
         files.hint(path);
-        if saved {
+        if let Some((is_changed, was_changed)) = document {
             let (files, path) = (Arc::clone(files), path.to_owned());
             // What is left out here is only who it was.
-            self.lane.push(Box::new(move || files.saved_by_person(&path, text.as_deref())));
+            self.lane.push(Box::new(move || {
+                // As it stood before this saving, which the look at its opening came before.
+                let was_changed = was_changed.swap(false, Ordering::SeqCst);
+                if is_changed || was_changed {
+                    files.saved_by_person(&path, text.as_deref());
+                }
+            }));
         }
     }
 

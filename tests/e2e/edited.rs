@@ -312,6 +312,30 @@ fn other_agents_and_sessions_are_named() {
     project.is_told(&["b, changed by an agent of another session"]);
 }
 
+/// An editor that attaches when its text is changed already reports no change before it saves.
+#[test]
+fn the_person_is_named_when_a_changed_text_was_opened_and_saved() {
+    let mut project = Project::new();
+    let save = |project: &mut Project| {
+        let document = json!({"uri": project.at("a")});
+        project.says("textDocument/didSave", json!({"textDocument": document}));
+    };
+    project.known("a", "before\n");
+    project.opened_by_the_person("a", "changed\n");
+    project.is_quiet();
+    project.write("a", "changed\n");
+    save(&mut project);
+    project.is_told(&["a, changed by the person in the editor", "-before\n+changed"]);
+    // What another program wrote is not the person's, who only saves it again.
+    project.known("b", "before\n");
+    project.write("b", "elsewhere\n");
+    project.opened_by_the_person("b", "elsewhere\n");
+    let document = json!({"uri": project.at("b")});
+    project.says("textDocument/didSave", json!({"textDocument": document}));
+    let told = project.is_told(&["b, changed", "-before\n+elsewhere"]);
+    assert!(!told.contains("person"), "{told}");
+}
+
 #[test]
 fn the_person_is_named_and_unsaved_text_is_no_change() {
     let mut project = Project::new();

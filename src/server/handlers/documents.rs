@@ -24,7 +24,8 @@ pub fn opened(call: &Call<'_>) -> Outcome {
     done(call.params().map(|params: DidOpenParams| {
         let document = params.text_document;
         let path = identity::path_of(&document.uri);
-        call.daemon.editors().touch(&path, call.connection.id(), false);
+        let text = document.text.clone();
+        call.daemon.editors().open(call.daemon.files(), &path, call.connection.id(), text);
         call.daemon.checks().with(|it| it.open(&path, document.version, document.text));
     }))
 }
