@@ -72,11 +72,11 @@ fn report(arguments: &ReportArguments) -> Result<page::Report, Failure> {
     let archive = arguments.place.archive()?;
     let all = known(None, archive.as_ref())?;
     let is_known = |name: &str| all.iter().any(|one: &Known| one.session == name);
-    if let Some(path) = arguments.of.as_deref()
-        && !is_known(path)
-        && Path::new(path).is_file()
+    if let Some(name) = arguments.of.as_deref()
+        && !is_known(name)
+        && looks_like_a_file(Path::new(name))
     {
-        return Ok(played::played(Path::new(path), made)?);
+        return Ok(played::played(Path::new(name), made)?);
     }
     let Some(archive) = archive else {
         arguments.place.needed_archive()?;
@@ -84,6 +84,12 @@ fn report(arguments: &ReportArguments) -> Result<page::Report, Failure> {
     };
     let chosen = choose(&all, arguments.of.as_deref())?;
     Ok(told::told(&archive, chosen, made)?)
+}
+
+/// Whether a file is meant, there or not.
+fn looks_like_a_file(path: &Path) -> bool {
+    let is_script = path.extension().is_some_and(|extension| extension == "jsonl");
+    is_script || path.components().count() > 1 || path.exists()
 }
 
 /// Writes the page whole or not at all, for nobody else to read.

@@ -201,10 +201,14 @@
     }
   }
 
-  /** As much of a text as fits, in letters of about six pixels. */
+  /** As much of a text as fits, in letters of about six pixels: its beginning and its end. */
   const cut = (text, width) => {
     const letters = [...text];
-    return letters.length * 6.2 <= width ? text : `${letters.slice(0, Math.max(0, Math.floor(width / 6.2) - 1)).join("")}…`;
+    const fit = Math.floor(width / 6.2);
+    if (letters.length <= fit) return text;
+    if (fit < 3) return "";
+    const end = Math.floor((fit - 1) / 2);
+    return `${letters.slice(0, fit - 1 - end).join("")}…${letters.slice(letters.length - end).join("")}`;
   };
 
   function draw() {
@@ -220,14 +224,17 @@
     const height = bottom + 22;
     const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, height, "aria-hidden": "true" });
 
-    // Turns, as bands behind everything.
+    // Turns, as bands behind everything while they can be told apart.
     let dark = false;
+    const shownLine = line.slice(from, end);
+    const isOther = (wait, at) => at === 0 || wait.turn !== shownLine[at - 1].turn || wait.agent !== shownLine[at - 1].agent;
+    const isBanded = (width - gutter) / Math.max(1, shownLine.filter(isOther).length) > 12;
     for (let start = from; start < end && start < line.length; ) {
       const { agent, turn } = line[start];
       let next = start + 1;
       while (next < end && next < line.length && line[next].turn === turn && line[next].agent === agent) next += 1;
       const [left, right] = [x(start), x(next)];
-      if (dark) svg.append(drawn("rect", { class: "band", x: left, y: 0, width: right - left, height: bottom }));
+      if (dark && isBanded) svg.append(drawn("rect", { class: "band", x: left, y: 0, width: right - left, height: bottom }));
       dark = !dark;
       const label = turn === null ? "" : (agent && state.agent === null ? `${agent} ` : "") + turn;
       if (right - left > 18 && label) {
@@ -256,7 +263,8 @@
       svg.append(drawn("line", { class: "rule", x1: gutter, x2: width - 8, y1: y(tokens), y2: y(tokens) }));
       svg.append(drawn("text", { x: gutter - 8, y: y(tokens) + 4, "text-anchor": "end" }, integer.format(tokens)));
     }
-    svg.append(drawn("text", { x: 0, y: y(ceiling) + 4 }, per === 1 ? "tokens" : `tokens / ${per}`));
+    svg.append(drawn("text", { x: 0, y: y(ceiling) + 4 }, "tokens"));
+    if (per > 1) svg.append(drawn("text", { x: 0, y: y(ceiling) + 18 }, `in ${integer.format(per)} WAITs`));
     const columns = new Map(lanes.map((kind) => [kind.name, ""]));
     const thick = Math.min(28, Math.max(1, step * per - Math.min(2, step * per * 0.2)));
     for (const [start, sums] of bars) {
@@ -294,7 +302,8 @@
     for (let at = from; at < from + shownCount; at += 1) {
       const number = line[at].place + 1;
       if ((at + 1) % every === 0 || (every === 1 && step > 24)) {
-        svg.append(drawn("text", { x: x(at) + step / 2, y: bottom + 16, "text-anchor": "middle" }, integer.format(number)));
+        const middle = Math.min(x(at) + step / 2, width - 20);
+        svg.append(drawn("text", { x: middle, y: bottom + 16, "text-anchor": "middle" }, integer.format(number)));
       }
     }
     svg.append(drawn("text", { x: 0, y: bottom + 16 }, "WAIT"));
@@ -475,21 +484,21 @@
       parts.push(element("details", { open: index === state.entry }, summary, body));
     });
     if (wait.held.length) {
-      parts.push(element("h3", {}, "Held back"));
+      parts.push(element("h3", { id: "held" }, "Held back"));
       const held = element("tbody");
       for (const one of wait.held) held.append(element("tr", {}, element("td", {}, name(one.type)), element("td", {}, name(one.reason))));
-      parts.push(element("table", { className: "why" }, held));
+      parts.push(element("table", { className: "why", "aria-labelledby": "held" }, held));
     }
     if (wait.rows) {
       const silent = wait.rows.map((number) => data.explanations[number]).filter((row) => !row.speaks);
-      parts.push(element("h3", {}, "Silent, and why ", element("small", {}, plain(silent.length, "reminder"))));
+      parts.push(element("h3", { id: "silent" }, "Silent, and why ", element("small", {}, plain(silent.length, "reminder"))));
       const why = element("tbody");
       for (const row of silent) {
         const reason = element("td", {}, name(row.reason));
-        if (row.next) reason.append(" ", element("span", { className: "next" }, "Next ", name(row.next)));
+        if (row.next) reason.append(element("span", { className: "next" }, "; next ", name(row.next)));
         why.append(element("tr", {}, element("td", {}, name(row.id)), reason));
       }
-      parts.push(element("table", { className: "why" }, why));
+      parts.push(element("table", { className: "why", "aria-labelledby": "silent" }, why));
     } else if (data.source === "store") {
       parts.push(element("p", { className: "hint" }, "What else stayed silent, and why, is not kept in the store: a recording says it."));
     }

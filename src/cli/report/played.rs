@@ -135,7 +135,7 @@ impl Player {
                 }
                 // What is only told has no answer, and takes effect at once.
                 (true, Some(method), None) => {
-                    self.answered(method, &message["params"], &Json::Null)
+                    self.answered(method, &message["params"], &Json::Null);
                 }
                 (false, None, Some(id)) => {
                     if let Some((method, params)) = self.asked.remove(&id)
