@@ -82,7 +82,7 @@ fn each_wait_of_a_recording_comes_with_its_reasons() {
                 &explanations[place]
             });
             let rows: Vec<_> = rows.collect();
-            assert!(rows.len() > 10, "{wait}");
+            assert!(!rows.is_empty(), "{wait}");
             assert!(rows.iter().all(|row| !row["reason"].as_str().expect("text").is_empty()));
             let speaks = rows.iter().any(|row| row["speaks"] == true);
             assert_eq!(speaks, !list(wait, "entries").is_empty(), "{wait}");

@@ -71,6 +71,10 @@
     return `${day} ${two(when.getHours())}:${two(when.getMinutes())}:${two(when.getSeconds())}`;
   }
 
+  /** A moment as the table has it: without what is the same in all of them. */
+  const isOneDay = new Set(data.waits.map((wait) => time(wait.at).slice(0, 10))).size === 1;
+  const shortTime = (at) => time(at).slice(isOneDay ? 11 : 5);
+
   // --- What there is -----------------------------------------------------------------------------
 
   const waits = data.waits;
@@ -131,7 +135,10 @@
           "committed, is known from a recording only; the turn of a WAIT that told nothing is known only in part.",
       );
     }
-    byId("made").append(`Made by reminderd ${data.version} on ${time(data.made)}. Times are those of this machine. Tokens are estimates.`);
+    byId("made").append(
+      `Made by reminderd ${data.version} on ${time(data.made)}. ` +
+        `Times are ${data.source === "recording" ? "of the recording's own clock, shown" : "shown"} in the zone of this machine. Tokens are estimates.`,
+    );
     const agents = [...new Set(waits.map((wait) => wait.agent))].sort();
     if (agents.length > 1) {
       byId("agents").hidden = false;
@@ -421,7 +428,7 @@
       : [element("span", { className: "key" }, wait.outcome === "committed" ? "nothing" : wait.outcome)];
     const cells = {
       wait: element("td", { className: "number" }, open),
-      time: element("td", { className: "time" }, time(wait.at)),
+      time: element("td", { className: "time", title: time(wait.at) }, shortTime(wait.at)),
       to: element("td", { className: "name" }, name(to(wait.agent))),
       turn: element("td", { className: "name" }, name(wait.turn ?? "")),
       type: element("td", { className: "type" }, ...type),

@@ -12,11 +12,10 @@ use crate::cli::run::report::{Case, End, ScriptReport, Verdict};
 use crate::cli::run::script::{Action, Expectations, Script, Step};
 use crate::cli::run::{self, Message};
 use crate::engine::{Millis, estimate_tokens, short_name};
+use crate::server::EPOCH;
 
 /// The line of a question that no recording holds.
 const ASKED: usize = 0;
-/// Where the clock of a played recording starts: 2026-01-01T00:00:00Z.
-const EPOCH: Millis = 1_767_225_600_000;
 
 /// The session of a recording; of several the one that waits most often.
 pub fn played(path: &Path, made: Millis) -> Result<Report, String> {
