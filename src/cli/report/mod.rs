@@ -1,8 +1,8 @@
 //! `reminderd report`: a session as a page to read.
 //!
-//! What the page shows is known either from the store ([`told`]: what was told, and nothing of what
-//! stayed silent) or from a recording that is played ([`played`]: everything). Both come to the same
-//! data, which [`page`] puts into one file.
+//! What the page shows is known either from the store (`told.rs`: what was told, and nothing of what
+//! stayed silent) or from a recording that is played (`played.rs`: everything). Both come to the same
+//! data, which `page.rs` puts into one file.
 
 mod page;
 mod played;
