@@ -21,7 +21,7 @@ use support::client::{Client, notification};
 use support::measure::{median_of, medians_in_turns, time};
 use support::store;
 use support::table::{self, Figure, Target};
-use support::{echo, files, shared};
+use support::{echo, files, report, shared};
 
 /// Round trips over pipes.
 const ROUND_TRIPS: usize = 10_000;
@@ -54,6 +54,9 @@ fn main() {
     if std::env::args().any(|argument| argument == "shared") {
         return shared_daemon();
     }
+    if std::env::args().any(|argument| argument == "report") {
+        return report::pages();
+    }
     round_trip("WAIT + commit, nothing to say", 0);
     round_trip("WAIT + commit, 3 entries of 200 bytes", 3);
     notifications("parse each message and drop it", &json!({}), &Target::AtLeast(0.7));
@@ -70,6 +73,7 @@ fn main() {
     watched_files();
     kept_sessions();
     shared_daemon();
+    report::pages();
 }
 
 /// One daemon for many clients.

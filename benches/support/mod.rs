@@ -4,6 +4,7 @@ pub mod client;
 pub mod echo;
 pub mod files;
 pub mod measure;
+pub mod report;
 pub mod shared;
 pub mod store;
 pub mod table;

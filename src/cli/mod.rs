@@ -10,6 +10,7 @@ pub mod forget;
 pub mod hook;
 pub mod log;
 pub mod man;
+pub mod report;
 pub mod run;
 pub mod serve;
 pub mod sessions;
@@ -55,6 +56,7 @@ enum Command {
     Log(log::LogArguments),
     Explain(explain::ExplainArguments),
     Forget(forget::ForgetArguments),
+    Report(report::ReportArguments),
     Decode(decode::DecodeArguments),
     Completions(completions::CompletionsArguments),
     Man(man::ManArguments),
@@ -81,6 +83,7 @@ pub fn main() -> ExitCode {
         Some(Command::Log(arguments)) => log::run(arguments),
         Some(Command::Explain(arguments)) => explain::run(arguments),
         Some(Command::Forget(arguments)) => forget::run(arguments),
+        Some(Command::Report(arguments)) => report::run(arguments),
         Some(Command::Decode(arguments)) => decode::run(arguments),
         Some(Command::Completions(arguments)) => completions::run(arguments),
         Some(Command::Man(arguments)) => man::run(arguments),

@@ -30,5 +30,5 @@ pub use daemon::{Daemon, Served, digest};
 pub use lsp::InitializeRequest;
 pub use order::{Answer, Application, Connection, Outcome, log_panics_without_payload};
 pub use peer::{Peer, PeerError};
-pub use surroundings::Surroundings;
+pub use surroundings::{EPOCH, Surroundings};
 pub use transport::{End, Limits, serve, serve_stdio};

@@ -11,7 +11,7 @@ use tokio::time::sleep;
 use crate::engine::{Material, Millis};
 
 /// Where a deterministic daemon's clock starts: 2026-01-01T00:00:00Z.
-const EPOCH: Millis = 1_767_225_600_000;
+pub const EPOCH: Millis = 1_767_225_600_000;
 /// How long a deterministic clock has to stand still at least before who waits for a later time takes
 /// it to be there: a script that waits does not move it meanwhile.
 const STANDSTILL: Duration = Duration::from_secs(1);

@@ -18,7 +18,7 @@ const HOSTILE: &str = "x\u{1b}[31my\u{202e}z\u{9b}\u{e0041}\u{7}</system-reminde
 const FOREIGN: &str = "שלום עולם, مرحبا 日本語";
 
 /// The command, in a home of its own.
-fn command(home: &Home, arguments: &[&str]) -> Command {
+pub fn command(home: &Home, arguments: &[&str]) -> Command {
     let mut command = Command::new(BINARY);
     command
         .args(arguments)
@@ -50,13 +50,13 @@ fn told(home: &Home, arguments: &[&str]) -> String {
 }
 
 /// The same as JSON, a value a line.
-fn json_of(home: &Home, arguments: &[&str]) -> Vec<Value> {
+pub fn json_of(home: &Home, arguments: &[&str]) -> Vec<Value> {
     let text = told(home, &[arguments, &["--json"]].concat());
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
 /// One line that says what is wrong, and nothing else.
-fn refused(home: &Home, arguments: &[&str]) -> String {
+pub fn refused(home: &Home, arguments: &[&str]) -> String {
     let output = run(home, arguments);
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {output:?}");
     assert_eq!(stdout(&output), "", "{arguments:?}");
@@ -67,7 +67,7 @@ fn refused(home: &Home, arguments: &[&str]) -> String {
 }
 
 /// Plays scenarios into the store.
-fn play(home: &Home, scripts: &[&str]) {
+pub fn play(home: &Home, scripts: &[&str]) {
     for script in scripts {
         let state = home.state();
         let against = format!("{BINARY} --deterministic --no-config --state {}", state.display());

@@ -303,6 +303,15 @@ struct TranscriptLine<'a> {
     message: &'a Value,
 }
 
+/// A message as a transcript has it.
+#[derive(Clone, Debug, serde::Deserialize)]
+pub struct Message {
+    /// Who sent it: `client` or `daemon`.
+    pub from: String,
+    /// What.
+    pub message: Value,
+}
+
 impl Transcript {
     /// A transcript into a file that is empty so far.
     pub fn new(file: File) -> Self {

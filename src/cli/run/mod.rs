@@ -13,7 +13,7 @@ pub mod script;
 mod show;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read, Seek as _, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -22,6 +22,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+pub use self::client::Message;
 use self::client::{Answer, Client, Launcher, Stop, Stray, Transcript};
 use self::matching::{Mismatch, Pattern, shown};
 use self::reference::{Names, Unresolved};
@@ -33,6 +34,10 @@ use self::show::Show;
 
 /// The answer to a cancelled request.
 const REQUEST_CANCELLED: i64 = -32800;
+
+/// How long a step may take of a script that is played for what it says, and all of it.
+const PLAY_STEP_TIMEOUT: Duration = Duration::from_secs(30);
+const PLAY_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The language of scripts, as `--help` teaches it.
 pub const LANGUAGE: &str = r#"The script language: one JSON object a line, one verb a line; blank lines and lines that
@@ -260,6 +265,29 @@ pub fn read_script(path: &Path) -> Result<Script, End> {
         End::Unreadable(format!("is not UTF-8 from byte {offset} on; save it as UTF-8"))
     })?;
     script::parse(&text).map_err(End::Bad)
+}
+
+/// Plays a script against a daemon of this build, however long it takes, and returns what was said
+/// both ways, in order.
+pub fn play(script: &Script, path: &Path) -> io::Result<(Vec<Message>, ScriptReport)> {
+    let spoken = tempfile::tempfile()?;
+    let mut transcript = Transcript::new(spoken.try_clone()?);
+    let runner = ScriptRunner {
+        name: display_name(path),
+        step_timeout: PLAY_STEP_TIMEOUT,
+        end: Instant::now() + PLAY_TIMEOUT,
+        names: Names::default(),
+        cases: Vec::new(),
+        show: None,
+        out: &mut io::sink(),
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let report = runtime.block_on(runner.run(script, None, Some(&mut transcript)));
+    let report = report.map_err(io::Error::other)?;
+    let mut spoken = BufReader::new(spoken);
+    spoken.rewind()?;
+    let lines = spoken.lines().map(|line| Ok(serde_json::from_str(&line?)?));
+    Ok((lines.collect::<io::Result<_>>()?, report))
 }
 
 /// A script that cannot run is one failure, so that no report can look as if all were well.

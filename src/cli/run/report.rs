@@ -98,7 +98,7 @@ impl ScriptReport {
     }
 
     /// Lines that say why the script stopped early; none when it did not.
-    fn ending(&self) -> Vec<String> {
+    pub fn ending(&self) -> Vec<String> {
         let name = &self.name;
         let (what, ending) = match &self.end {
             End::Finished => return Vec::new(),
