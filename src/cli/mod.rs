@@ -1,10 +1,12 @@
 //! The command line: one file a command.
 
+pub mod bug_report;
 pub mod check;
 pub mod completions;
 pub mod config;
 pub mod connect;
 pub mod decode;
+pub mod doctor;
 pub mod explain;
 pub mod forget;
 pub mod hook;
@@ -58,6 +60,8 @@ enum Command {
     Forget(forget::ForgetArguments),
     Report(report::ReportArguments),
     Decode(decode::DecodeArguments),
+    Doctor(doctor::DoctorArguments),
+    BugReport(bug_report::BugReportArguments),
     Completions(completions::CompletionsArguments),
     Man(man::ManArguments),
 }
@@ -85,6 +89,8 @@ pub fn main() -> ExitCode {
         Some(Command::Forget(arguments)) => forget::run(arguments),
         Some(Command::Report(arguments)) => report::run(arguments),
         Some(Command::Decode(arguments)) => decode::run(arguments),
+        Some(Command::Doctor(arguments)) => doctor::run(arguments),
+        Some(Command::BugReport(arguments)) => bug_report::run(arguments),
         Some(Command::Completions(arguments)) => completions::run(arguments),
         Some(Command::Man(arguments)) => man::run(arguments),
     }

@@ -147,6 +147,17 @@ impl Archive {
         self.commits("ASC", place, session, look)
     }
 
+    /// What is wrong with the file, as SQLite's own check finds it; empty when nothing is.
+    pub fn faults(&self) -> Result<Vec<String>, StoreError> {
+        let look = || {
+            let mut check = self.connection.prepare("PRAGMA quick_check")?;
+            let found = check.query_map([], |row| row.get::<_, String>(0))?;
+            found.collect::<Result<Vec<_>, _>>()
+        };
+        let found = look().map_err(|error| failed(&error))?;
+        Ok(found.into_iter().filter(|line| line != "ok").collect())
+    }
+
     /// The place of the last line.
     pub fn end(&self) -> Result<i64, StoreError> {
         let end = self

@@ -16,3 +16,4 @@ mod report;
 mod secrecy;
 mod shared;
 mod store;
+mod trouble;

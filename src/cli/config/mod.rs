@@ -32,7 +32,7 @@ pub fn run(arguments: &ConfigArguments) -> ExitCode {
 }
 
 /// Reads a file, which people are shown by the path that they gave.
-fn document(path: &Path, layer: Layer) -> Result<Document, Unreadable> {
+pub fn document(path: &Path, layer: Layer) -> Result<Document, Unreadable> {
     read(path, Origin::new(layer, path.display().to_string()))
 }
 

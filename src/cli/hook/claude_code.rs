@@ -108,6 +108,7 @@ impl Host for ClaudeCode {
         const WRITING: Option<&str> = Some("Edit|MultiEdit|Write|NotebookEdit");
         const SETTINGS: Settings = Settings {
             title: "Claude Code",
+            program: "claude",
             user: ".claude/settings.json",
             home_variable: Some("CLAUDE_CONFIG_DIR"),
             project: ".claude/settings.json",

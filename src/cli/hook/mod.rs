@@ -1,7 +1,7 @@
 //! `reminderd hook`: what a terminal agent runs for each of its events, and what puts it into the
 //! agent's settings.
 //!
-//! A host's module reads its event into a [`Happening`]; `event.rs` tells it to the daemon and gives
+//! A host's module reads its event into a `Happening`; `event.rs` tells it to the daemon and gives
 //! the host what the WAIT answers; `notes.rs` keeps what the host has not yet shown to have taken, and
 //! `receipt.rs` finds out whether it has.
 
@@ -13,7 +13,7 @@ mod receipt;
 mod settings;
 
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc;
 use std::thread;
@@ -123,6 +123,16 @@ impl Agent {
             Self::ClaudeCode => "claude-code",
         }
     }
+}
+
+/// The agents that can run this command: the name here, the one for people, the program, and the files
+/// of their settings, the user's and the project's.
+pub fn agents() -> impl Iterator<Item = (&'static str, &'static str, &'static str, Vec<PathBuf>)> {
+    Agent::value_variants().iter().map(|agent| {
+        let settings = agent.host().settings();
+        let files = [false, true].into_iter().filter_map(|project| settings.path(project).ok());
+        (agent.name(), settings.title, settings.program, files.collect())
+    })
 }
 
 /// Runs the command. Its work is left where it stands when the time is up.

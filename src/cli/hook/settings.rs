@@ -18,6 +18,8 @@ use crate::engine::one_line;
 pub struct Settings {
     /// The host's name for people.
     pub title: &'static str,
+    /// What its program is called.
+    pub program: &'static str,
     /// The user's file, below the home directory.
     pub user: &'static str,
     /// The variable that names another directory than the user's file stands in.
