@@ -90,36 +90,63 @@ fn wait(client: &mut Client, session: usize) -> Duration {
     time(|| _ = client.request("reminder/wait", &params))
 }
 
-/// A command that a hook runs: from its start to its end, which follows the answer, with the daemon
-/// there; against a command that does nothing.
+/// What a terminal agent waits for at each of its events: the hook command from its start to its end, which
+/// follows the answer, with the daemon there. It settles the WAIT before, reports, and waits. Against a
+/// command that does nothing, and beside what a hook written in a shell or in Python takes to read the
+/// event alone.
 pub fn hook_command() {
     const RUNS: usize = 300;
     let home = home();
-    let mut client = Client::start(connect(home.path()), &json!({}));
-    client.request("session/open", &json!({"session": "s"}).to_string());
-    let request = |id: u32, method: &str, params: &serde_json::Value| {
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        format!("{request}\n")
+    let transcript = home.path().join("transcript.jsonl");
+    let event = |event: &str| {
+        json!({
+            "hook_event_name": event, "session_id": "s", "prompt_id": "p", "cwd": home.path(),
+            "transcript_path": transcript, "permission_mode": "default", "prompt": "hi",
+            "tool_calls": [],
+        })
     };
-    let said = request(1, "initialize", &json!({"capabilities": {}}))
-        + &request(2, "session/state", &json!({"session": "s"}))
-        + &request(3, "shutdown", &json!({}));
-    let said_in = home.path().join("said");
-    std::fs::write(&said_in, said).expect("it can be written");
-    let run = |mut command: Command| {
-        let said = std::fs::File::open(&said_in).expect("it is there");
+    let say = |event: &serde_json::Value| {
+        let said_in = home.path().join("event");
+        std::fs::write(&said_in, event.to_string()).expect("it can be written");
+        said_in
+    };
+    let command = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reminderd"));
+        command.args(["hook", "claude-code", "--idle", "5"]);
+        command.env("XDG_RUNTIME_DIR", home.path().join("run"));
+        command.env("XDG_STATE_HOME", home.path().join("state"));
+        command
+    };
+    let run = |mut command: Command, said_in: &Path| {
+        let said = std::fs::File::open(said_in).expect("it is there");
         let output = command.stdin(said).stderr(Stdio::inherit()).output();
         let output = output.expect("it can be started");
         assert!(output.status.success());
         output.stdout
     };
-    let hook = || {
-        let answers = run(connect(home.path()));
-        assert_eq!(answers.split(|byte| *byte == b'\n').count(), 4);
+    // The turn begins, and what speaks at its prompt is told.
+    let given = run(command(), &say(&event("UserPromptSubmit")));
+    let given: serde_json::Value = serde_json::from_slice(&given).expect("an answer");
+    let text = &given["hookSpecificOutput"]["additionalContext"];
+    std::fs::write(&transcript, format!("{}\n", json!({"content": [text]}))).expect("written");
+    let said_in = say(&event("PostToolBatch"));
+    let hook = || assert!(run(command(), &said_in).is_empty());
+    let other = |program: &str, arguments: &[&str]| {
+        let mut other = Command::new(program);
+        other.args(arguments);
+        run(other, &said_in);
     };
-    let nothing = || assert!(run(Command::new("/bin/true")).is_empty());
+    let nothing = || other("/bin/true", &[]);
+    let shell = || other("sh", &["-c", "cat >/dev/null"]);
+    let python = || other("python3", &["-c", "import json, sys; json.load(sys.stdin)"]);
+    let what = "hook command, daemon there";
     let (figure, floor) = medians_in_turns(RUNS, || time(hook), || time(nothing));
     let against = ("/bin/true", Figure::Time(floor));
-    let what = "hook command, daemon there";
     table::row(what, Figure::Time(figure), Some(against), &Target::AtMost(3.0));
+    let (figure, beside) = medians_in_turns(RUNS / 3, || time(hook), || time(shell));
+    let against = ("a shell that reads it", Figure::Time(beside));
+    table::row(what, Figure::Time(figure), Some(against), &Target::Nothing);
+    let (figure, beside) = medians_in_turns(RUNS / 3, || time(hook), || time(python));
+    let against = ("Python that reads it", Figure::Time(beside));
+    table::row(what, Figure::Time(figure), Some(against), &Target::Nothing);
 }

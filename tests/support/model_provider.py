@@ -17,11 +17,13 @@ request takes the next one, and after the last the answer is the text "done". A 
   {"text": TEXT}                          the model says this
   {"calls": [{"name": …, "input": {…}}]}  the model calls these tools
   {"status": 500, "text": TEXT}           an error of the provider
+  {"hang": SECONDS, …}                    any of them, so much later
 """
 
 import json
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 USAGE = {"input": 11, "output": 7}
@@ -243,6 +245,7 @@ class Provider(BaseHTTPRequestHandler):
         if form is None:
             return self.answer(404, {"error": {"type": "not_found", "message": path}})
         step = self.script.take(path, body)
+        time.sleep(step.get("hang", 0))
         if "status" in step:
             fault = {"type": "server_error", "message": step["text"]}
             return self.answer(step["status"], {"type": "error", "error": fault})
