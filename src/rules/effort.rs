@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::engine::View;
 
 /// How many conditions and bodies may take long in a WAIT. The others are as quick as most are.
-const LONG_MAX: u32 = 32;
+const LONG_MAX: u32 = 16;
 /// How much patterns may look through in a WAIT, in bytes.
 const BYTES_MAX: usize = 8 << 20;
 

@@ -11,7 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::LazyLock;
 use std::thread;
 
-use minijinja::{Environment, UndefinedBehavior};
+use minijinja::value::ValueKind;
+use minijinja::{Environment, State, UndefinedBehavior, Value};
 
 use super::effort::{Effort, SPENT};
 use super::names;
@@ -20,10 +21,10 @@ use crate::engine::Refusal;
 /// The longest source of a template or an expression, in bytes.
 pub const SOURCE_BYTES_MAX: usize = 64 << 10;
 /// What working one out may cost: an instruction costs 1, and so do 64 bytes that it makes.
-const FUEL: u64 = 200_000;
+const FUEL: u64 = 50_000;
 /// What most cost at most. The few that cost more are worked out anew, as far as the WAIT's
 /// [`Effort`](super::effort::Effort) goes.
-const FUEL_OF_MOST: u64 = 4_000;
+const FUEL_OF_MOST: u64 = 2_000;
 /// The longest source that cannot nest too deeply for any thread's stack, in bytes.
 const SHALLOW_BYTES_MAX: usize = 2 << 10;
 /// The stack for other sources, in bytes. Only what is used of it takes memory.
@@ -39,8 +40,33 @@ pub static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
     // Put values into new lists, which are not paid for when they are printed (`soundness`).
     ["dict", "namespace"].iter().for_each(|name| environment.remove_global(name));
     REMOVED.iter().for_each(|name| environment.remove_filter(name));
+    // What is printed is paid for by what is in it, and not only by how long it comes out.
+    environment.set_formatter(|out, state, value| {
+        pay_for(state, value)?;
+        minijinja::escape_formatter(out, state, value)
+    });
+    environment.add_filter("string", |state: &State<'_, '_>, value: Value| {
+        pay_for(state, &value)?;
+        minijinja::filters::string(state, &value)
+    });
     environment
 });
+
+/// Takes a step for each value in a list or mapping, however deep, as far as there are any.
+fn pay_for(state: &State<'_, '_>, value: &Value) -> Result<(), minijinja::Error> {
+    if !matches!(value.kind(), ValueKind::Seq | ValueKind::Map) {
+        return Ok(());
+    }
+    // Before it is looked at: a list that is repeated is made when it is.
+    state.consume_fuel(value.len().unwrap_or_default() as u64)?;
+    for item in value.try_iter()? {
+        pay_for(state, &item)?;
+        if value.kind() == ValueKind::Map {
+            pay_for(state, &value.get_item(&item)?)?;
+        }
+    }
+    Ok(())
+}
 
 /// Filters that are not there: what they put into new lists, or print of them, is not paid for.
 const REMOVED: &[&str] = &["batch", "groupby", "pprint", "slice", "zip"];

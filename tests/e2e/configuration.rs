@@ -263,8 +263,13 @@ fn a_mistake_leaves_out_its_own_part_alone() {
     let mut daemon = place.start();
     begin(&mut daemon, &place, false);
     let message = problem(&mut daemon);
-    assert!(message.starts_with(&format!("{}:2:", text(&place.users()))), "{message}");
-    assert!(message.contains("afterr") && message.contains("1 more"), "{message}");
+    // What is left out for its mistake comes first, and has a row of its own.
+    let lines: Vec<_> = message.lines().collect();
+    let at = |line: u32| format!("{}:{line}:", text(&place.users()));
+    assert!(lines[0].starts_with(&at(7)) && lines[1].starts_with(&at(2)), "{message}");
+    assert!(lines.len() == 2 && lines[1].contains("afterr"), "{message}");
+    let reason = explained(&mut daemon, "bad")["reason"].clone();
+    assert!(reason.as_str().is_some_and(|it| it.starts_with("is left out: ")), "{reason}");
     assert_eq!(told(&mut daemon), ["it is told"]);
     assert_eq!(explained(&mut daemon, "token-usage")["reason"], "is switched off");
 }
@@ -283,7 +288,7 @@ fn a_restart_keeps_what_a_file_said_while_the_file_is_broken() {
     write(&place.users(), "[[reminders]\n");
     let mut daemon = place.keep();
     assert_eq!(open(&mut daemon, json!({"session": "s"}))["state"], "restored");
-    assert!(problem(&mut daemon).contains("(nothing of it is in force)"));
+    assert!(problem(&mut daemon).contains("(nothing of it is in force in new sessions)"));
     turn(&mut daemon, "2");
     assert_eq!(configured(&mut daemon, "s"), ["a"]);
     assert!(told(&mut daemon).is_empty());
