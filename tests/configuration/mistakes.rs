@@ -73,6 +73,25 @@ const FILES: &[(&str, &str)] = &[
         "a template of many lines",
         "[[reminders]]\nid = \"a\"\nbody = \"\"\"\nFirst.\n{% if x %}\n  {{ y }\n\"\"\"\n",
     ),
+    ("a filter that is not there", "[[reminders]]\nid = \"a\"\nbody = \"{{ turn|uper }}\"\n"),
+    (
+        "a test that is not there",
+        "[[reminders]]\nid = \"a\"\nbody = \"b\"\nwhen = \"turn is odds\"\n",
+    ),
+    (
+        "a list of names that is given a name",
+        "[[reminders]]\nid = \"a\"\nbody = \"{% set a = [turn, turn] %}{{ a }}\"\n",
+    ),
+    (
+        "a loop that calls itself",
+        "[[reminders]]\nid = \"a\"\nbody = \"{% for t in tasks recursive %}{% endfor %}\"\n",
+    ),
+    (
+        "a value that map puts in",
+        "[[reminders]]\nid = \"a\"\nbody = \"{{ paths|map('default', turn)|join }}\"\n",
+    ),
+    ("a body that is misspelt", "[[reminders]]\nid = \"a\"\nboddy = \"b\"\n"),
+    ("a misspelt kind with keys", "[kinds]\ntask-nudg = { after = 3 }\n"),
     ("a template with escapes", "[[reminders]]\nid = \"a\"\nbody = \"First.\\n{{ y }\"\n"),
     ("a template of a pool", "[[reminders]]\nid = \"a\"\npool = \"p\"\nadded = \"{{ names\"\n"),
     ("an expression", "[[reminders]]\nid = \"a\"\nbody = \"b\"\nwhen = \"openTasks >\"\n"),
