@@ -475,6 +475,44 @@ fn a_linked_file_is_the_file_that_it_leads_to() {
     assert_eq!(lines[1..], ["- link/a.py:4:1: error: new"]);
 }
 
+/// A checker that is quicker than the agent's host: its result of the new version comes before the host
+/// says that the edit is made, and is not moved by that edit.
+#[test]
+fn a_result_that_is_ahead_of_its_edit_stays_where_it_is() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let root = directory.path().canonicalize().expect("its real path");
+    let file = root.join("a.py");
+    fs::write(&file, "old bad\n").expect("a file");
+    let mut daemon = daemon_at(&root);
+    let publish = |daemon: &mut Daemon, version: u64, places: &[(u64, u64)]| {
+        let problem = |&(line, character): &(u64, u64)| {
+            let at = json!({"line": line, "character": character});
+            json!({"range": {"start": at, "end": at}, "severity": 1, "message": "bad"})
+        };
+        let found: Vec<_> = places.iter().map(problem).collect();
+        let params = json!({"uri": file, "checker": "c", "version": version, "diagnostics": found});
+        answer(daemon, "diagnostic/publish", &params);
+    };
+    publish(&mut daemon, 1, &[(0, 4)]);
+    for (version, text, places) in [
+        (2, "another one bad\nold bad\n", &[(0, 12), (1, 4)][..]),
+        (3, "\nanother one bad\nold bad\n", &[(1, 12), (2, 4)][..]),
+    ] {
+        answer(&mut daemon, "edit/begin", &json!({"session": "s", "uris": [file]}));
+        fs::write(&file, text).expect("the file can be written");
+        publish(&mut daemon, version, places);
+        let uris = json!([{"uri": file, "version": version}]);
+        answer(&mut daemon, "edit/end", &json!({"session": "s", "uris": uris, "ok": true}));
+        let lines = told(&mut daemon);
+        if version == 2 {
+            assert_eq!(lines[1], "- a.py:1:13: error: bad");
+            assert_eq!(lines[3], "- a.py:2:5: error: bad");
+        } else {
+            assert_eq!(lines, [""; 0], "lines that were only shifted are not new");
+        }
+    }
+}
+
 /// A file that an edit removes loses its results.
 #[test]
 fn an_edit_that_deletes_leaves_nothing_to_tell() {
