@@ -67,6 +67,7 @@ impl World {
             .env("XDG_STATE_HOME", self.home.path().join("state"))
             .env("XDG_CONFIG_HOME", self.home.path().join("config"))
             .env_remove("CLAUDE_PROJECT_DIR")
+            .env_remove("CODEX_HOME")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
@@ -195,7 +196,7 @@ fn given(answer: &Value) -> Option<String> {
 fn each_course_of_events_goes_as_it_says() {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hooks");
     let mut played = 0;
-    for host in ["claude-code"] {
+    for host in ["claude-code", "codex"] {
         let files = fs::read_dir(tree.join(host)).expect("it is there");
         for file in files.map(|entry| entry.expect("an entry").path()) {
             let text = fs::read_to_string(&file).expect("it is read");

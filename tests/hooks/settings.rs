@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::World;
 
-const AGENTS: &[(&str, &str)] = &[("claude-code", ".claude/settings.json")];
+const AGENTS: &[(&str, &str)] =
+    &[("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")];
 const THEIRS: &str = r#"{
   // what is mine
   "model": "m",

@@ -51,11 +51,7 @@ impl Host for ClaudeCode {
             "UserPromptSubmit" => {
                 it.proof = proof(false, true);
                 let turn = it.turn.clone().ok_or("the prompt has no id (\"prompt_id\")")?;
-                mode(&mut it, input);
-                // What was planned, or accepted, was so up to the last prompt.
-                if input["permission_mode"] != "plan" {
-                    it.report("plan/set", json!({ "state": "none" }));
-                }
+                mode(&mut it, input, true);
                 let prompt = input["prompt"].as_str();
                 it.report("turn/begin", json!({ "turn": turn, "prompt": prompt }));
                 it.wait = Some(Seam::Prompt);
@@ -68,7 +64,7 @@ impl Host for ClaudeCode {
             "PostToolUseFailure" => used(&mut it, input, false)?,
             "PostToolBatch" => {
                 it.proof = proof(true, false);
-                mode(&mut it, input);
+                mode(&mut it, input, false);
                 it.wait = Some(Seam::Tools);
             }
             "SubagentStart" => {
@@ -109,6 +105,7 @@ impl Host for ClaudeCode {
         const SETTINGS: Settings = Settings {
             title: "Claude Code",
             program: "claude",
+            remark: None,
             user: ".claude/settings.json",
             home_variable: Some("CLAUDE_CONFIG_DIR"),
             project: ".claude/settings.json",
@@ -126,7 +123,7 @@ impl Host for ClaudeCode {
                 ("PreCompact", None),
                 ("SessionEnd", None),
             ],
-            entry: |command, matcher| group(command, matcher, 15),
+            entry: |command, matcher| group(command, matcher, 15, []),
         };
         &SETTINGS
     }
@@ -140,17 +137,10 @@ fn transcript(input: &Json, agent: Option<&str>) -> Option<PathBuf> {
 }
 
 /// The permission mode, which every event but the first tells.
-fn mode(it: &mut Happening, input: &Json) {
-    let Some(mode) = input["permission_mode"].as_str() else { return };
-    let known = match mode {
-        "default" => "ask",
-        "acceptEdits" => "edits",
-        "bypassPermissions" => "full-auto",
-        other => other,
-    };
-    it.report("mode/set", json!({ "mode": known }));
-    if mode == "plan" {
-        it.report("plan/set", json!({ "state": "active" }));
+fn mode(it: &mut Happening, input: &Json, at_prompt: bool) {
+    if let Some(mode) = input["permission_mode"].as_str() {
+        it.permission_mode(mode);
+        it.plans(mode == "plan", at_prompt);
     }
 }
 

@@ -88,6 +88,27 @@ impl Happening {
         }
     }
 
+    /// Reports the permission mode, in the words that Claude Code and Codex have for it.
+    pub fn permission_mode(&mut self, mode: &str) {
+        let known = match mode {
+            "default" => "ask",
+            "acceptEdits" => "edits",
+            "bypassPermissions" => "full-auto",
+            other => other,
+        };
+        self.report("mode/set", json!({ "mode": known }));
+    }
+
+    /// Reports whether a plan is being made. What was planned, or accepted, was so up to the last
+    /// prompt.
+    pub fn plans(&mut self, planning: bool, at_prompt: bool) {
+        if planning {
+            self.report("plan/set", json!({ "state": "active" }));
+        } else if at_prompt {
+            self.report("plan/set", json!({ "state": "none" }));
+        }
+    }
+
     /// Reports an event of the protocol.
     pub fn report(&mut self, method: &'static str, params: Json) {
         self.reports.push(Report::Event(method, params));

@@ -6,6 +6,7 @@
 //! `receipt.rs` finds out whether it has.
 
 mod claude_code;
+mod codex;
 mod event;
 mod happening;
 mod notes;
@@ -22,6 +23,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use self::claude_code::ClaudeCode;
+use self::codex::Codex;
 use self::event::Event;
 use self::happening::Host;
 use super::logging;
@@ -109,18 +111,22 @@ struct WhichArguments {
 enum Agent {
     /// Claude Code, of Anthropic
     ClaudeCode,
+    /// Codex CLI
+    Codex,
 }
 
 impl Agent {
     fn host(self) -> &'static dyn Host {
         match self {
             Self::ClaudeCode => &ClaudeCode,
+            Self::Codex => &Codex,
         }
     }
 
     fn name(self) -> &'static str {
         match self {
             Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
         }
     }
 }

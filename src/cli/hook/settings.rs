@@ -26,6 +26,8 @@ pub struct Settings {
     pub home_variable: Option<&'static str>,
     /// The project's file, below its root.
     pub project: &'static str,
+    /// What else the person has to do, or to know.
+    pub remark: Option<&'static str>,
     /// The events, each with a matcher of the tools that it is about.
     pub events: &'static [(&'static str, Option<&'static str>)],
     /// What stands in the list of an event, for a command and a matcher.
@@ -33,9 +35,17 @@ pub struct Settings {
 }
 
 /// A command among those of an event, as most hosts have it: a group with a matcher. How long the host
-/// may wait for it is in the host's own unit.
-pub fn group(command: &str, matcher: Option<&str>, timeout: u32) -> CstInputValue {
-    let hooks = json!([{ "type": "command", "command": command, "timeout": timeout }]);
+/// may wait for it is in the host's own unit; some take more members.
+pub fn group<const N: usize>(
+    command: &str,
+    matcher: Option<&str>,
+    timeout: u32,
+    more: [(String, CstInputValue); N],
+) -> CstInputValue {
+    let hook =
+        [("type", json!("command")), ("command", json!(command)), ("timeout", json!(timeout))];
+    let hook = hook.map(|(name, value)| (name.to_owned(), value)).into_iter().chain(more).collect();
+    let hooks = CstInputValue::Array(vec![CstInputValue::Object(hook)]);
     let mut members = Vec::new();
     if let Some(matcher) = matcher {
         members.push(("matcher".to_owned(), json!(matcher)));
@@ -113,7 +123,11 @@ impl Settings {
             Some(command) => format!("{}: {shown} runs `{command}` now\n", self.title),
             None => format!("{}: {shown} does not run reminderd any more\n", self.title),
         };
-        Ok(paint::print(&done)?)
+        paint::print(&done)?;
+        if let (Some(remark), Some(_)) = (self.remark, command) {
+            paint::remark(remark);
+        }
+        Ok(())
     }
 
     /// The text of the file with this command in it, or with none.
