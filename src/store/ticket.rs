@@ -28,9 +28,11 @@ impl Ticket {
 
     /// The outcome, if there is one yet.
     pub fn outcome(&self) -> Option<Result<(), StoreError>> {
+        // In this order: whoever gives the outcome is gone right behind it.
+        let is_gone = self.0.has_changed().is_err();
         let outcome = self.0.borrow().clone();
         // A store that ended without an answer has kept nothing.
-        outcome.or_else(|| self.0.has_changed().is_err().then(|| Err(ended())))
+        outcome.or_else(|| is_gone.then(|| Err(ended())))
     }
 
     /// Waits for the outcome.
@@ -70,4 +72,36 @@ impl Promise {
 
 fn ended() -> StoreError {
     StoreError::Failed("the store has ended".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+
+    /// Its end and the end of whoever gives it come together: it is never taken for that of a store
+    /// that gave none.
+    #[test]
+    fn an_outcome_is_seen_however_soon_the_other_end_is_gone() {
+        let (promises, given) = mpsc::channel::<Promise>();
+        thread::scope(|scope| {
+            scope.spawn(|| given.into_iter().for_each(|promise| promise.settle(Ok(()))));
+            for round in 0..200_000 {
+                let (promise, ticket) = Ticket::open();
+                promises.send(promise).expect("it is given");
+                let outcome = loop {
+                    if let Some(outcome) = ticket.outcome() {
+                        break outcome;
+                    }
+                };
+                assert!(outcome.is_ok(), "round {round}: {outcome:?}");
+            }
+            drop(promises);
+        });
+        let (promise, ticket) = Ticket::open();
+        drop(promise);
+        assert!(ticket.outcome().is_some_and(|outcome| outcome.is_err()), "it gave none");
+    }
 }
