@@ -137,6 +137,8 @@ mod tests {
             "range(99999) | list | sort | map('center', 9999) | list | length",
             "'%099999999d' | format(1)",
             "10 ** 10 ** 10 > 0",
+            "([1] * 100000) | string | length",
+            "([[1] * 400] * 400) | string | length",
         ] {
             let outcome = holds(source);
             assert!(outcome.is_err(), "{source}: {outcome:?}");

@@ -54,7 +54,7 @@ pub static ENVIRONMENT: LazyLock<Environment<'static>> = LazyLock::new(|| {
 
 /// Takes a step for each value in a list or mapping, however deep, as far as there are any.
 fn pay_for(state: &State<'_, '_>, value: &Value) -> Result<(), minijinja::Error> {
-    if !matches!(value.kind(), ValueKind::Seq | ValueKind::Map) {
+    if !matches!(value.kind(), ValueKind::Seq | ValueKind::Map | ValueKind::Iterable) {
         return Ok(());
     }
     // Before it is looked at: a list that is repeated is made when it is.
