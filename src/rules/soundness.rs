@@ -5,9 +5,10 @@
 //! other, and what prints or compares it takes twice as long. Forty such steps never end. So a list
 //! with names in it is not given a name, and what else puts values into new lists is not there.
 
-use minijinja::machinery::ast::{CallArg, Expr, Stmt};
+use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, parse, parse_expr};
 use minijinja::syntax::SyntaxConfig;
+use minijinja::value::ValueKind;
 
 use super::language::{FILTERS, Mistake, TESTS, place_of, suggestion};
 
@@ -94,7 +95,17 @@ impl Checks<'_> {
                 self.expression(&it.expr, named)
             }
             Expr::UnaryOp(it) => self.expression(&it.expr, named),
-            Expr::BinOp(it) => both(&it.left, &it.right),
+            Expr::BinOp(it) => {
+                if matches!(it.op, BinOpKind::Mul)
+                    && [&it.left, &it.right].into_iter().any(may_be_list)
+                {
+                    let message = "what may be a list is not repeated: multiply numbers, or \
+                                   NAME|int"
+                        .to_owned();
+                    return Err(self.mistake(it.span(), message));
+                }
+                both(&it.left, &it.right)
+            }
             // Comes to true or false, whatever is compared.
             Expr::Compare(it) => {
                 self.expression(&it.expr, false)?;
@@ -172,6 +183,27 @@ impl Checks<'_> {
     }
 }
 
+/// Names that are numbers, and filters that give one.
+const NUMBERS: [&str; 3] = ["turn", "request", "openTasks"];
+const NUMBERING: [&str; 7] = ["abs", "count", "float", "int", "length", "round", "sum"];
+
+/// Whether a value may be a list: repeated, it costs nothing before it is printed, and then all of it.
+fn may_be_list(expression: &Expr<'_>) -> bool {
+    match expression {
+        Expr::Const(it) => matches!(it.value.kind(), ValueKind::Seq | ValueKind::Map),
+        Expr::Var(it) => !NUMBERS.contains(&it.id),
+        Expr::List(_) | Expr::Tuple(_) | Expr::Map(_) | Expr::Slice(_) | Expr::Call(_) => true,
+        Expr::Filter(it) => !NUMBERING.contains(&it.name),
+        Expr::BinOp(it) => may_be_list(&it.left) || may_be_list(&it.right),
+        Expr::IfExpr(it) => {
+            may_be_list(&it.true_expr) || it.false_expr.as_ref().is_some_and(may_be_list)
+        }
+        // Members are a client's facts, or numbers.
+        Expr::GetAttr(_) | Expr::GetItem(_) => false,
+        Expr::UnaryOp(_) | Expr::Compare(_) | Expr::Test(_) => false,
+    }
+}
+
 /// Whether a value stands there as it is, through and through.
 fn is_constant(expression: &Expr<'_>) -> bool {
     match expression {
@@ -221,6 +253,10 @@ mod tests {
             ),
             ("{% set a = namespace(b=1) %}", "no name \"namespace\"", (1, 12)),
             ("{% set a = dict(b=1) %}", "no name \"dict\"", (1, 12)),
+            ("{{ [turn] * 9 }}", "is not repeated", (1, 4)),
+            ("{{ 9 * paths|list }}", "is not repeated", (1, 4)),
+            ("{% set a = paths %}{{ a * 9 }}", "is not repeated", (1, 23)),
+            ("{{ (paths + paths) * 9 }}", "is not repeated", (1, 4)),
             ("{{ paths|zip(paths) }}", "no filter \"zip\"", (1, 10)),
             ("x\n{{ turn | uper }}", "did you mean \"upper\"?", (2, 11)),
             ("{% if turn is odds %}{% endif %}", "did you mean \"odd\"?", (1, 15)),
@@ -238,6 +274,7 @@ mod tests {
             "{% set a, b = 1, [2, 3] %}{{ a }}",
             "{% if turn in [1, usage.used] %}x{% endif %}",
             "{{ [turn, 2]|join(', ') }}",
+            "{{ turn * 2 }} {{ usage.ratio * 100 }} {{ '-' * 9 }} {{ (turn + 1) * paths|length }}",
             "{% set open = tasks|selectattr('status', 'eq', 'pending')|list %}{{ open|length }}",
             "{{ paths|map('upper')|join(' ') }} {{ tasks|map(attribute='id', default='?')|list }}",
             "{% filter upper %}{% raw %}{{ x }}{% endraw %}{% endfilter %}{% set a %}x{% endset %}",
