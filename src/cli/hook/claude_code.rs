@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use reminderd_protocol::wait::{Delivery, Seam};
 use serde_json::{Map, Value as Json, json};
 
-use super::happening::{Happening, Host, Proof, Report, text};
+use super::happening::{Happening, Host, Proof, Report, additional_context, text};
 use super::settings::{Settings, group};
 
 /// Claude Code.
@@ -96,8 +96,7 @@ impl Host for ClaudeCode {
     }
 
     fn answer(&self, input: &Json, _: &Delivery, text: &str) -> Json {
-        let event = &input["hook_event_name"];
-        json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
+        additional_context(input, text)
     }
 
     fn settings(&self) -> &'static Settings {

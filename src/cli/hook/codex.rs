@@ -7,7 +7,7 @@ use jsonc_parser::cst::CstInputValue;
 use reminderd_protocol::wait::{Delivery, Seam};
 use serde_json::{Value as Json, json};
 
-use super::happening::{Happening, Host, Proof, text};
+use super::happening::{Happening, Host, Proof, additional_context, text};
 use super::settings::{Settings, group};
 
 /// Codex CLI.
@@ -78,8 +78,7 @@ impl Host for Codex {
     }
 
     fn answer(&self, input: &Json, _: &Delivery, text: &str) -> Json {
-        let event = &input["hook_event_name"];
-        json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
+        additional_context(input, text)
     }
 
     fn settings(&self) -> &'static Settings {

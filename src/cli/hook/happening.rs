@@ -128,6 +128,12 @@ impl Happening {
     }
 }
 
+/// The answer by which a text reaches the model at an event, as Claude Code and Codex take it.
+pub fn additional_context(input: &Json, text: &str) -> Json {
+    let event = &input["hook_event_name"];
+    json!({ "hookSpecificOutput": { "hookEventName": event, "additionalContext": text } })
+}
+
 /// A member that has to be a string.
 pub fn text<'a>(input: &'a Json, name: &str) -> Result<&'a str, String> {
     input[name].as_str().ok_or_else(|| format!("the event has no text {name:?}"))
