@@ -158,12 +158,16 @@ Half of what a pipe holds on Linux.")
     (condition-case nil
         (progn (process-send-string process frame) t)
       (error
-       ;; Emacs does not write to a process that is stopped; its sentinel
-       ;; tells when it goes on.  Another has ended, and Emacs had not
-       ;; noticed.  What jsonrpc then says to all who wait for an answer is
-       ;; to reach this request, too, so it comes a moment later.
-       (unless (eq (process-status process) 'stop)
-         (run-at-time 0 nil #'delete-process process))
+       (pcase (process-status process)
+         ;; Emacs does not write to a process that is stopped; its sentinel
+         ;; tells when it goes on.
+         ('stop)
+         ;; It has gone on since, and Emacs learns of that by this question.
+         ('run (run-at-time 0.05 nil #'reminderd--flush connection))
+         ;; Another has ended, and Emacs had not noticed.  What jsonrpc then
+         ;; says to all who wait for an answer is to reach this request, too,
+         ;; so it comes a moment later.
+         (_ (run-at-time 0 nil #'delete-process process)))
        nil))))
 
 (cl-defun reminderd--send (connection method params &key success failure)

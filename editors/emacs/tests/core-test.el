@@ -202,6 +202,22 @@
       (signal-process (jsonrpc--process reminderd--connection) 'CONT)
       (core-flood-arrives session))))
 
+(ert-deftest core-process-that-goes-on-meanwhile-is-kept ()
+  (with-daemon nil
+    (let* ((session (core-session))
+           (send (symbol-function 'process-send-string))
+           (refused 0))
+      (test-ask session 'session/state)
+      (cl-letf (((symbol-function 'process-send-string)
+                 (lambda (process text)
+                   (if (< (cl-incf refused) 3)
+                       (error "Process %s not running: stopped (signal)"
+                              (process-name process))
+                     (funcall send process text)))))
+        (core-flood session)
+        (core-flood-arrives session))
+      (should (> refused 2)))))
+
 (defun core-flood (session)
   "Report much more to SESSION than a pipe holds."
   (dotimes (number 400)
