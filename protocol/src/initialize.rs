@@ -163,6 +163,33 @@ pub struct ClockParams {
     pub advance_ms: u64,
 }
 
+/// `reminderd/surroundings`: what a recording gives a deterministic daemon that plays it, in place of
+/// its machine. Each member holds from the next message on. Their insides are the recording build's
+/// own, and no client's business.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct SurroundingsParams {
+    /// The client that the messages from here on come from: its number and what it said of itself
+    /// in `initialize`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection: Option<Value>,
+    /// The number of a client that is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed: Option<u64>,
+    /// The randomness of the next WAIT: its token and the id of its record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub random: Option<Value>,
+    /// What was kept of the session before the recording began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Value>,
+    /// What stands in configuration files; sessions take it over at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub configuration: Option<Value>,
+    /// What looks at files find.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub seen: Vec<Value>,
+}
+
 /// The answer to `reminderd/clock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -13,6 +13,7 @@ use crate::history::{
 };
 use crate::initialize::{
     CancelParams, ClockParams, ClockResult, InitializeParams, InitializeResult, SetTraceParams,
+    SurroundingsParams,
 };
 use crate::problem::ProblemParams;
 use crate::queue::{AcknowledgeParams, EnqueueParams, ObserveParams, StageParams, WithdrawParams};
@@ -141,6 +142,7 @@ methods! {
     "reminderd/problem" ServerNotification since 1: ProblemParams;
     "file/changed" ServerNotification since 1: FileChangedParams;
     "reminderd/clock" Request since 1: ClockParams => ClockResult;
+    "reminderd/surroundings" Request since 1: SurroundingsParams => ();
 
     // Sessions, agents, turns.
     "session/open" Request since 1: SessionOpenParams => SessionOpenResult;

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 use super::asking::{Client, Known, Life, PATIENCE, PlaceArguments, choose, known};
 use super::paint::{self, Failure, Progress, count};
 use crate::engine::short_name;
+use crate::server::recordings;
 use crate::store::{Options, SqliteStore, Store as _};
 
 /// Erase sessions from the store, so that nothing of them is left in any file.
@@ -58,7 +59,10 @@ fn forgotten(arguments: &ForgetArguments) -> Result<(), Failure> {
     for one in chosen {
         let name = short_name(&one.session, 100);
         let erasing = Progress::of("erasing");
-        let outcome = eraser.erase(&one.session);
+        let outcome = eraser.erase(&one.session).and_then(|()| {
+            let removed = recordings(&arguments.place.directory()?).remove(&one.session);
+            removed.map_err(|error| format!("its recordings are still there: {error}"))
+        });
         drop(erasing);
         match outcome {
             Ok(()) => paint::print(&format!("forgot {name}\n"))?,

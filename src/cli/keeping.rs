@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::configuration::{Given, Layer, LimitEntries, Origin, StoreEntries, read, users_file};
+use crate::server::{Recorder, recordings};
 use crate::store::{self, MemoryStore, Options, SqliteStore, Store, Unusable, default_directory};
 
 /// How long the end waits for the store: `exit` ends the process within a second.
@@ -49,6 +50,11 @@ impl KeepingArguments {
         }
         let spelled = directory.canonicalize().or_else(|_| std::path::absolute(&directory));
         Some(spelled.unwrap_or(directory))
+    }
+
+    /// What records sessions; nothing where everything is in memory.
+    pub fn recorder(&self) -> Option<Recorder> {
+        Some(Recorder::new(recordings(&self.directory()?)))
     }
 
     /// What holds: the command line before the user's file, that before the defaults.

@@ -12,6 +12,8 @@ pub mod forget;
 pub mod hook;
 pub mod log;
 pub mod man;
+pub mod record;
+pub mod replay;
 pub mod report;
 pub mod run;
 pub mod serve;
@@ -20,6 +22,7 @@ pub mod status;
 pub mod stdio;
 
 mod asking;
+mod conversation;
 mod keeping;
 mod logging;
 mod paint;
@@ -58,6 +61,8 @@ enum Command {
     Log(log::LogArguments),
     Explain(explain::ExplainArguments),
     Forget(forget::ForgetArguments),
+    Record(record::RecordArguments),
+    Replay(replay::ReplayArguments),
     Report(report::ReportArguments),
     Decode(decode::DecodeArguments),
     Doctor(doctor::DoctorArguments),
@@ -87,6 +92,8 @@ pub fn main() -> ExitCode {
         Some(Command::Log(arguments)) => log::run(arguments),
         Some(Command::Explain(arguments)) => explain::run(arguments),
         Some(Command::Forget(arguments)) => forget::run(arguments),
+        Some(Command::Record(arguments)) => record::run(arguments),
+        Some(Command::Replay(arguments)) => replay::run(arguments),
         Some(Command::Report(arguments)) => report::run(arguments),
         Some(Command::Decode(arguments)) => decode::run(arguments),
         Some(Command::Doctor(arguments)) => doctor::run(arguments),

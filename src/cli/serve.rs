@@ -99,7 +99,8 @@ fn served(arguments: &ServeArguments) -> io::Result<()> {
     let limits = Limits::of(&limits);
     let daemon = Daemon::new(Surroundings::System, sharing.keeping.store(&keeping));
     let configuration = ConfigurationFiles::new(users_file());
-    let daemon = Arc::new(daemon.reading(configuration).limited(limits));
+    let daemon = daemon.reading(configuration).limited(limits);
+    let daemon = Arc::new(daemon.recorded(sharing.keeping.recorder()));
     let serving = Arc::clone(&daemon);
     let terms =
         Terms { idle: Duration::from_secs(sharing.idle), version: sharing.version(), limits };

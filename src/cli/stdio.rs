@@ -21,6 +21,9 @@ pub struct StdioArguments {
     /// Virtual time and countable tokens, so that two runs say the same
     #[arg(long, hide = true)]
     pub deterministic: bool,
+    /// Take everything of the machine from the recording that is played
+    #[arg(long, hide = true, requires = "deterministic")]
+    pub played: bool,
 }
 
 /// Serves until the client is gone. Leaves by `process::exit`: where stdin is a terminal or a
@@ -43,7 +46,13 @@ pub fn serve(arguments: &StdioArguments) -> ExitCode {
     };
     let limits = Limits::of(&limits);
     let daemon = Daemon::new(surroundings, arguments.keeping.store(&keeping));
-    let daemon = Arc::new(daemon.reading(configuration).limited(limits));
+    let mut daemon = daemon.reading(configuration).limited(limits);
+    if arguments.played {
+        daemon = daemon.playing();
+    } else {
+        daemon = daemon.recorded(arguments.keeping.recorder());
+    }
+    let daemon = Arc::new(daemon);
     let application = Arc::new(Served(Arc::clone(&daemon)));
     let end = runtime.block_on(serve_stdio(application, limits));
     daemon.end(keeping::END_PATIENCE);

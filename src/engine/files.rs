@@ -76,7 +76,8 @@ impl FileState {
 }
 
 /// Who changed a file, where that is known.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Author {
     /// An agent of the same session; the root conversation when its path is empty.
     Agent(ScopePath),
@@ -89,7 +90,8 @@ pub enum Author {
 }
 
 /// What of a changed file's content may be told, and fits.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Change {
     /// A unified diff, each line ended by a newline.
     Diff {
@@ -103,7 +105,7 @@ pub enum Change {
 }
 
 /// A watched file that differs from what the scope was told of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Edited {
     /// Every spelling under which the scope watches it, the newest first.
     pub paths: Vec<String>,
@@ -118,7 +120,8 @@ pub struct Edited {
 }
 
 /// How much of the differences one WAIT may show (`reminders.md` §5).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct DiffLimits {
     /// Lines of one file that begin with a space, a plus or a minus.
     pub file_lines: u64,

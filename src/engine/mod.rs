@@ -195,9 +195,23 @@ impl Session {
         }
     }
 
-    /// The session that these lines yield. What waited in queues is gone, as
-    /// [`Event::is_durable`] says.
+    /// The session that these lines of a former process yield. What waited in queues is gone, as
+    /// [`Event::is_durable`] says, and what was under way was interrupted.
     pub fn restore(
+        kit: Kit,
+        id: impl Into<String>,
+        lines: impl IntoIterator<Item = Line>,
+    ) -> Result<Self, Refusal> {
+        let mut session = Self::replay(kit, id, lines)?;
+        // A later restore must not take them for open again.
+        if session.resume_cold()? {
+            session.lines.push(Line::Resumed);
+        }
+        Ok(session)
+    }
+
+    /// The session that these lines yield, as if its process went on.
+    pub fn replay(
         kit: Kit,
         id: impl Into<String>,
         lines: impl IntoIterator<Item = Line>,
@@ -218,10 +232,6 @@ impl Session {
                 Line::Snapshot(snapshot) => session = snapshot.into_session(kit, session.id)?,
             }
             session.lines.clear();
-        }
-        // A later restore must not take them for open again.
-        if session.resume_cold()? {
-            session.lines.push(Line::Resumed);
         }
         Ok(session)
     }

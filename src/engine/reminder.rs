@@ -9,6 +9,8 @@ use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::delivery::Seam;
 use super::diagnosis::Diagnosis;
 use super::event::{Definition, HostReport, Profile};
@@ -68,7 +70,7 @@ pub struct Moment<'a> {
 }
 
 /// A file to be looked at before a reminder can say what it would say.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Wanted {
     /// Its absolute path.
     pub path: String,
@@ -77,7 +79,8 @@ pub struct Wanted {
 }
 
 /// What a file is looked at for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Reading {
     /// Its instructions: whole, or not at all.
     Instructions,
@@ -98,7 +101,8 @@ pub enum Reading {
 }
 
 /// What stands in a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub enum Found {
     /// Text.
     Text {
@@ -129,9 +133,12 @@ pub enum Found {
     },
     /// The watched files that are not as the scope knows them, sorted by their newest spelling.
     Edits(Vec<Edited>),
-    /// What checkers found after the scope's edits.
+    /// What checkers found after the scope's edits. Worked out from what clients report, so that no
+    /// recording holds it.
+    #[serde(skip)]
     Diagnosis(Diagnosis),
     /// It is not there yet, and can be waited for.
+    #[serde(skip)]
     Pending,
     /// What the client gave of it may be shown.
     Showable,

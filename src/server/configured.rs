@@ -16,6 +16,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use crate::configuration::{
     self, Document, Effective, FILE_NAME, Layer, Layers, Mistake, Origin, Severity, Unreadable,
@@ -38,6 +39,20 @@ const FRESH: Duration = Duration::from_secs(3);
 /// How many mistakes of a document a client is told.
 const TROUBLES_MAX: usize = 10;
 
+/// What stood in one of them, as recordings have it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Standing {
+    path: PathBuf,
+    /// Whether it is the user's own, rather than the one at the session's root.
+    is_users: bool,
+    /// The text in force.
+    text: Option<String>,
+    /// Whether what stands there cannot be used.
+    is_broken: bool,
+    is_inside: bool,
+}
+
 /// The configuration files that sessions of a daemon use.
 #[derive(Debug, Default)]
 pub struct ConfigurationFiles {
@@ -50,6 +65,8 @@ pub struct ConfigurationFiles {
     said: Mutex<BTreeMap<u64, BTreeSet<Trouble>>>,
     /// Whether a task looks at the files.
     is_watching: AtomicBool,
+    /// Whether a recording says what stands in them, so that none is looked at.
+    is_played: bool,
 }
 
 /// One file.
@@ -119,6 +136,43 @@ impl ConfigurationFiles {
         Self { reads: true, users, ..Self::default() }
     }
 
+    /// Those that a recording speaks of.
+    pub fn played() -> Self {
+        Self { reads: true, is_played: true, ..Self::default() }
+    }
+
+    /// Takes over what a recording says of files.
+    pub fn play(&self, standing: Vec<Standing>) {
+        let mut files = self.files.lock();
+        for Standing { path, is_users, text, is_broken, is_inside } in standing {
+            let layer = if is_users { Layer::User } else { Layer::Workspace };
+            let place = files.entry(path.clone());
+            let file = place.or_insert_with(|| Arc::new(File::new(&path, layer)));
+            let origin = Origin::new(layer, path.display().to_string());
+            let document = text.map(|text| Arc::new(Document::read(&text, origin)));
+            let mut seen = file.seen.lock();
+            let trouble = document.as_deref().and_then(trouble);
+            let version = seen.version + 1;
+            *seen = Seen { version, document, trouble, is_broken, is_inside, ..Seen::default() };
+        }
+    }
+
+    /// What stands in the files of a session, for a recording of it.
+    pub fn standing(&self, root: Option<&str>) -> Vec<Standing> {
+        let files = self.of(root).into_iter().flatten();
+        let standing = files.map(|file| {
+            let seen = file.seen.lock();
+            Standing {
+                path: file.path.clone(),
+                is_users: file.layer == Layer::User,
+                text: seen.document.as_ref().map(|document| document.source.to_string()),
+                is_broken: seen.is_unknown() || seen.is_broken,
+                is_inside: seen.is_inside,
+            }
+        });
+        standing.collect()
+    }
+
     /// The user's own file, and the one at this root.
     fn of(&self, root: Option<&str>) -> [Option<Arc<File>>; 2] {
         if !self.reads {
@@ -128,6 +182,10 @@ impl ConfigurationFiles {
         let workspace = workspace.map(|root| identity::on_disk(root).join(FILE_NAME));
         let workspace = workspace.filter(|path| Some(path) != self.users.as_ref());
         let mut files = self.files.lock();
+        if self.is_played {
+            let users = files.values().find(|file| file.layer == Layer::User).cloned();
+            return [users, workspace.and_then(|path| files.get(&path).cloned())];
+        }
         let mut file = |path: &Path, layer| {
             let known = files.entry(path.to_owned());
             Arc::clone(known.or_insert_with(|| Arc::new(File::new(path, layer))))
@@ -139,7 +197,7 @@ impl ConfigurationFiles {
     /// Looks at the files of a session that is being opened, as long as that may take.
     pub async fn look(&self, root: Option<&str>) {
         let files: Vec<_> = self.of(root).into_iter().flatten().collect();
-        if files.is_empty() {
+        if files.is_empty() || self.is_played {
             return;
         }
         let looks = files.into_iter().map(|file| {
@@ -257,7 +315,7 @@ impl ConfigurationFiles {
 
     /// Says whether the caller is to look at the files from now on.
     pub fn begin_watching(&self) -> bool {
-        self.reads && !self.is_watching.swap(true, Ordering::SeqCst)
+        self.reads && !self.is_played && !self.is_watching.swap(true, Ordering::SeqCst)
     }
 
     /// Nobody looks at the files any more.

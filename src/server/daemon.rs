@@ -20,6 +20,7 @@ use super::kept::Kept;
 use super::order::panicked;
 use super::session_files::{Editors, SessionFiles};
 use super::surroundings::Surroundings;
+use super::tape::{Notes, Played, Recorder};
 use tokio::task::AbortHandle;
 
 use super::{Application, Connection, InitializeRequest, Limits, Outcome, Peer};
@@ -52,6 +53,10 @@ pub struct Daemon {
     listening: DashMap<u64, AbortHandle>,
     /// Whether a newer daemon takes over: sessions that no connection uses are let go.
     leaves: AtomicBool,
+    /// Records sessions, where that can be.
+    recorder: Option<Recorder>,
+    /// What it has in place of its machine, where it plays a recording.
+    played: Option<Arc<Played>>,
 }
 
 /// A session's place in the daemon.
@@ -116,6 +121,8 @@ impl Daemon {
             editors: Editors::default(),
             listening: DashMap::new(),
             leaves: AtomicBool::new(false),
+            recorder: None,
+            played: None,
         }
     }
 
@@ -131,6 +138,32 @@ impl Daemon {
     pub fn limited(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
+    }
+
+    /// The same daemon, recording sessions.
+    #[must_use]
+    pub fn recorded(mut self, recorder: Option<Recorder>) -> Self {
+        self.recorder = recorder;
+        self
+    }
+
+    /// The same daemon, playing a recording: it looks at no disk.
+    #[must_use]
+    pub fn playing(mut self) -> Self {
+        self.played = Some(Arc::default());
+        self.editors = Editors::default().blind();
+        self.configuration = ConfigurationFiles::played();
+        self
+    }
+
+    /// What records sessions.
+    pub fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_ref()
+    }
+
+    /// What it has in place of its machine, where it plays a recording.
+    pub fn played(&self) -> Option<&Arc<Played>> {
+        self.played.as_ref()
     }
 
     /// What its connections may do.
@@ -196,6 +229,7 @@ impl Daemon {
         root: Option<&str>,
         connection: u64,
         at: Millis,
+        notes: &Notes,
         with: impl FnOnce(&mut Session) -> Result<T, ErrorObject>,
     ) -> Result<(T, Life), ErrorObject> {
         let mut opening = None;
@@ -211,6 +245,7 @@ impl Daemon {
                 }
                 slot.last_active.store(at, Ordering::Relaxed);
                 kept.catch_up(When::Behind);
+                notes.joined(session, || kept.snapshot());
                 let opened = with(&mut kept)?;
                 kept.keep();
                 slot.users.lock().insert(connection);
@@ -224,6 +259,9 @@ impl Daemon {
             let Stored { session: stored, replayed } = self.stored(session).await?;
             let is_stored = stored.is_some();
             let mut made = stored.unwrap_or_else(|| Session::new(kit(), session));
+            if is_stored {
+                notes.ledger(session, || made.snapshot());
+            }
             self.configuration.look(root.or(made.root())).await;
             // A session that could not be opened is not there.
             let opened = with(&mut made)?;
@@ -276,6 +314,11 @@ impl Daemon {
     /// What is stored of a session that no other daemon owns, replayed.
     async fn stored(&self, session: &str) -> Result<Stored, ErrorObject> {
         let name = session.to_owned();
+        if let Some(lines) = self.played.as_ref().and_then(|played| played.kept(session)) {
+            let restored = Session::replay(kit(), session, lines)
+                .map_err(|refusal| convert::unreadable(session, &refusal))?;
+            return Ok(Stored { session: Some(restored), replayed: Loaded::default() });
+        }
         let stored = self.read(move |store| {
             let mut replayed = store.load(&name).map_err(|error| convert::store_error(&error))?;
             let lines = std::mem::take(&mut replayed.lines);
@@ -313,7 +356,8 @@ impl Daemon {
         }
         let name = made.id().to_owned();
         let (lease, appended) = self.store.acquire(&name, replayed.fence, made.root(), &lines);
-        let files = SessionFiles::new(&self.files, &made, self.store.directory());
+        let played = self.played.clone();
+        let files = SessionFiles::new(&self.files, &made, self.store.directory(), played);
         let since = replayed.bytes - replayed.snapshot_bytes + appended.bytes;
         let store = Arc::clone(&self.store);
         let kept = Kept::new(made, store, lease.clone(), replayed.snapshot_bytes, since);
@@ -388,6 +432,9 @@ impl Daemon {
         for slot in self.slots() {
             slot.lock().catch_up(When::Now);
         }
+        if let Some(recorder) = &self.recorder {
+            recorder.end(patience / 2);
+        }
         self.store.close(patience);
     }
 
@@ -408,6 +455,11 @@ impl Daemon {
             applied.map_err(|refusal| convert::error(&refusal))?;
         }
         Ok(configured)
+    }
+
+    /// A client of a recording begins to speak.
+    pub fn introduce(&self, connection: &Connection) {
+        self.peers.insert(connection.id(), connection.peer().clone());
     }
 
     /// Tells a client what is wrong with the configuration, once.
@@ -444,7 +496,15 @@ impl Daemon {
         let slots: Vec<_> = self.sessions.iter().map(|slot| Arc::clone(&slot)).collect();
         let roots = slots.iter().map(|slot| slot.lock().root().map(str::to_owned)).collect();
         self.configuration.look_again(roots).await;
-        for slot in slots {
+        self.take_over_configuration();
+    }
+
+    /// Has each session take over its configuration files, where they say something else by now.
+    pub fn take_over_configuration(&self) {
+        for slot in self.slots() {
+            let name = slot.lock().id().to_owned();
+            let reel = self.recorder.as_ref().and_then(|recorder| recorder.reel(&name));
+            let _order = reel.as_ref().map(|reel| reel.order.lock());
             let mut session = slot.lock();
             let root = session.root().map(str::to_owned);
             let versions = self.configuration.versions(root.as_deref());
@@ -457,6 +517,9 @@ impl Daemon {
                 self.configure(&mut session, root.as_deref(), trusted, given.as_ref(), now);
             session.keep();
             drop(session);
+            if let Some(reel) = &reel {
+                reel.configured(now, self.configuration.standing(root.as_deref()));
+            }
             *slot.configured.lock() = versions;
             let users = slot.users.lock().clone();
             let troubles = configured.map(|configured| configured.troubles).unwrap_or_default();
@@ -524,7 +587,7 @@ pub fn digest(bytes: &[u8]) -> String {
 }
 
 /// The first eight bytes of the hash of a session's name: the same in every daemon.
-fn tag(session: &str) -> u64 {
+pub fn tag(session: &str) -> u64 {
     let hash = blake3::hash(session.as_bytes());
     let first = hash.as_bytes().first_chunk().expect("a hash has 32 bytes");
     u64::from_be_bytes(*first)
@@ -551,12 +614,22 @@ impl Application for Served {
 
     fn call(&self, connection: &Arc<Connection>, method: &'static Method, params: &str) -> Outcome {
         let at = self.0.now();
-        handlers::call(&handlers::Call { daemon: &self.0, connection, method, params, at })
+        let daemon = &self.0;
+        if let Some(recorder) = &daemon.recorder {
+            return recorder.call(daemon, connection, method, params, at);
+        }
+        let client = daemon.played.as_ref().and_then(|played| played.client());
+        let connection = client.as_ref().unwrap_or(connection);
+        let notes = &Notes::default();
+        handlers::call(&handlers::Call { daemon, connection, method, params, at, notes })
     }
 
     fn closed(&self, connection: &Arc<Connection>) {
         if let Some((_, listener)) = self.0.listening.remove(&connection.id()) {
             listener.abort();
+        }
+        if let Some(recorder) = &self.0.recorder {
+            recorder.closed(connection.id());
         }
         // In any order, and none of them locked while others are looked for.
         let slots: Vec<_> = self.0.sessions.iter().map(|slot| Arc::clone(&slot)).collect();

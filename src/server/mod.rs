@@ -23,6 +23,7 @@ mod kept;
 mod looks;
 mod session_files;
 mod surroundings;
+mod tape;
 
 pub use configured::ConfigurationFiles;
 pub use convert::record_content;
@@ -31,4 +32,5 @@ pub use lsp::InitializeRequest;
 pub use order::{Answer, Application, Connection, Outcome, log_panics_without_payload};
 pub use peer::{Peer, PeerError};
 pub use surroundings::{EPOCH, Surroundings};
+pub use tape::{Recorder, Recordings, recordings};
 pub use transport::{End, Limits, serve, serve_stdio};

@@ -95,6 +95,11 @@ impl Connection {
         Self { id, peer: Peer::new(), request: OnceLock::new() }
     }
 
+    /// A client of a recording, which speaks over the connection of whoever plays it.
+    pub(super) fn played(id: u64, peer: Peer, request: InitializeRequest) -> Self {
+        Self { id, peer, request: request.into() }
+    }
+
     /// A number that no other connection of this process has.
     pub fn id(&self) -> u64 {
         self.id

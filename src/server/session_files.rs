@@ -3,19 +3,22 @@
 //! snapshot before it and none behind it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::daemon::Slot;
 use super::lane::{Coalesced, Lane};
+use super::tape::{Glimpse, Notes, Played};
 use crate::engine::{
-    Definition, DiffLimits, Edited, Event, Findings, Found, Millis, Reading, Refusal, RefusalKind,
-    ScopePath, Serial, Session, Wanted,
+    Definition, DiffLimits, Edited, Event, FileState, Findings, Found, Millis, Reading, Refusal,
+    RefusalKind, ScopePath, Serial, Session, Wanted,
 };
 use crate::files::secrecy::{self, Secrecy};
 use crate::files::{self, Bounds, Desk, Files};
@@ -30,6 +33,8 @@ pub struct SessionFiles {
     rules: Mutex<Rules>,
     /// Where the daemon keeps its own state, which is never watched.
     state: Option<PathBuf>,
+    /// Says what stands in files, where a recording is played: no disk is looked at.
+    played: Option<Arc<Played>>,
 }
 
 /// What decides of a session's files what may be shown and kept.
@@ -95,6 +100,19 @@ fn definition(session: &Session) -> Option<&Arc<Definition>> {
     root.roster.iter().find(|it| it.id() == "edited-files").map(|member| &member.definition)
 }
 
+/// Who asks what stands in files.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The scope.
+    pub scope: &'a ScopePath,
+    /// What the person did meanwhile.
+    pub editors: &'a Editors,
+    /// What recordings are to know of it.
+    pub notes: &'a Notes,
+    /// How long looking may take.
+    pub deadline: Duration,
+}
+
 /// A scope read a file, or wrote it.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -108,19 +126,23 @@ pub struct Snapshot {
     pub wrote: bool,
     /// Whether this only starts the watch.
     pub starts: bool,
+    /// What recordings are to know of it.
+    notes: Vec<Notes>,
     /// Who waits until it is taken.
     waiting: Vec<oneshot::Sender<()>>,
 }
 
 impl Snapshot {
     /// A snapshot that nobody waits for yet.
-    pub fn new(at: Millis, serial: Serial, text: Option<String>) -> Self {
-        Self { at, serial, text, wrote: false, starts: false, waiting: Vec::new() }
+    pub fn new(at: Millis, serial: Serial, text: Option<String>, notes: &Notes) -> Self {
+        let notes = vec![notes.clone()];
+        Self { at, serial, text, wrote: false, starts: false, notes, waiting: Vec::new() }
     }
 
     /// What the newer of two means for both: the newest whole one decides what is known.
     fn merge(&mut self, newer: Self) {
-        let Self { at, serial, text, wrote, starts, waiting } = newer;
+        let Self { at, serial, text, wrote, starts, notes, waiting } = newer;
+        self.notes.extend(notes);
         self.waiting.extend(waiting);
         self.wrote |= wrote;
         if !starts {
@@ -131,7 +153,12 @@ impl Snapshot {
 
 impl SessionFiles {
     /// The files of a session that was just made. Looks at no disk.
-    pub fn new(files: &Arc<Files>, session: &Session, state: Option<PathBuf>) -> Self {
+    pub fn new(
+        files: &Arc<Files>,
+        session: &Session,
+        state: Option<PathBuf>,
+        played: Option<Arc<Played>>,
+    ) -> Self {
         let rules = Rules::of(session);
         let root = rules.root.as_ref().map(Path::new);
         let secrecy = Arc::new(Secrecy::new(root, &rules.secrecy(state.as_ref())));
@@ -141,6 +168,7 @@ impl SessionFiles {
             snapshots: Coalesced::default(),
             rules: Mutex::new(rules),
             state,
+            played,
         }
     }
 
@@ -235,21 +263,13 @@ impl SessionFiles {
     }
 
     fn take(&self, slot: &Slot, scope: &ScopePath, path: String, snapshot: Snapshot) {
-        if !self.desk.may_watch(&path) {
-            return;
+        let state = self.standing(scope, &path, &snapshot);
+        let Snapshot { at, serial, starts, notes, waiting, .. } = snapshot;
+        for notes in notes {
+            notes.see(|| Glimpse::Standing(path.clone(), state.clone()));
         }
-        let Snapshot { at, serial, text, wrote, starts, waiting } = snapshot;
-        if starts && self.desk.watches(scope, &path) {
-            return;
-        }
-        let seen = match &text {
-            Some(text) => self.desk.given(scope, &path, text),
-            None => self.desk.look(scope, &path),
-        };
-        if wrote {
-            self.desk.wrote(scope, &path, &seen.state);
-        }
-        let event = Event::FileKnown { path, state: seen.state, at: serial, starts };
+        let Some(state) = state else { return };
+        let event = Event::FileKnown { path, state, at: serial, starts };
         let mut session = slot.lock();
         // An agent that is gone by now knows nothing.
         drop(session.apply(at, scope, event));
@@ -259,6 +279,24 @@ impl SessionFiles {
             // Whoever waited may be gone.
             _ = waiting.send(());
         }
+    }
+
+    /// What a scope knows of a file by a snapshot; `None` when none is to be taken.
+    fn standing(&self, scope: &ScopePath, path: &str, snapshot: &Snapshot) -> Option<FileState> {
+        if let Some(played) = &self.played {
+            return played.standing(path);
+        }
+        if !self.desk.may_watch(path) || (snapshot.starts && self.desk.watches(scope, path)) {
+            return None;
+        }
+        let seen = match &snapshot.text {
+            Some(text) => self.desk.given(scope, path, text),
+            None => self.desk.look(scope, path),
+        };
+        if snapshot.wrote {
+            self.desk.wrote(scope, path, &seen.state);
+        }
+        Some(seen.state)
     }
 
     /// A file is not watched any more.
@@ -293,12 +331,16 @@ impl SessionFiles {
     pub fn look_at(
         &self,
         slot: &Arc<Slot>,
-        scope: &ScopePath,
-        editors: &Editors,
+        question: Question<'_>,
         secrecy: &Arc<Secrecy>,
         wanted: Vec<Wanted>,
-        deadline: Duration,
-    ) -> impl Future<Output = Findings> + Send + use<> {
+    ) -> BoxFuture<'static, Findings> {
+        let Question { scope, editors, notes, deadline } = question;
+        if let Some(played) = &self.played {
+            return Box::pin(ready(played.found(scope, wanted)));
+        }
+        let asked = if notes.is_empty() { Vec::new() } else { wanted.clone() };
+        let (scope, notes) = (scope.clone(), notes.clone());
         let mut compared = Vec::new();
         let mut read = Vec::new();
         for wanted in wanted {
@@ -314,15 +356,20 @@ impl SessionFiles {
         }
         let read = files::look_at(read, secrecy, deadline);
         let until = tokio::time::Instant::now() + deadline;
-        async move {
+        Box::pin(async move {
             let mut findings: BTreeMap<_, _> = read.await;
             for (wanted, edits) in compared {
                 if let Ok(Ok(edits)) = tokio::time::timeout_at(until, edits).await {
                     findings.insert(wanted, Found::Edits(edits));
                 }
             }
+            let looked_for = asked.into_iter().filter(|it| *it != Wanted::DIAGNOSTICS);
+            for wanted in looked_for {
+                let found = findings.get(&wanted).cloned();
+                notes.see(|| Glimpse::Found(scope.clone(), wanted, found));
+            }
             findings
-        }
+        })
     }
 
     /// Compares what a scope knows with the disk; `None` when too much waits for that.
@@ -381,13 +428,25 @@ struct Document {
 pub struct Editors {
     documents: Mutex<BTreeMap<String, Document>>,
     lane: Arc<Lane>,
+    /// Whether no disk is looked at.
+    is_blind: bool,
 }
 
 impl Editors {
+    /// The same, without a disk: who changed a file is not found out.
+    #[must_use]
+    pub fn blind(mut self) -> Self {
+        self.is_blind = true;
+        self
+    }
+
     /// A document was opened. What the file has on the disk is looked at, since an editor that comes
     /// later has changes already.
     pub fn open(&self, files: &Arc<Files>, path: &str, connection: u64, text: String) {
         self.touch(path, connection, false);
+        if self.is_blind {
+            return;
+        }
         let was_changed =
             self.documents.lock().get(path).map(|document| Arc::clone(&document.was_changed));
         if let Some(was_changed) = was_changed {
@@ -435,6 +494,9 @@ impl Editors {
         let document =
             document.map(|it| (std::mem::take(&mut it.is_changed), Arc::clone(&it.was_changed)));
         drop(documents);
+        if self.is_blind {
+            return;
+        }
         files.hint(path);
         if let Some((is_changed, was_changed)) = document {
             let (files, path) = (Arc::clone(files), path.to_owned());
@@ -480,9 +542,10 @@ mod tests {
 
     #[test]
     fn of_a_burst_the_newest_whole_reading_decides() {
-        let mut first = Snapshot::new(1, 1, Some("a".to_owned()));
-        first.merge(Snapshot { wrote: true, ..Snapshot::new(2, 2, Some("b".to_owned())) });
-        first.merge(Snapshot { starts: true, ..Snapshot::new(3, 3, None) });
+        let notes = Notes::default();
+        let mut first = Snapshot::new(1, 1, Some("a".to_owned()), &notes);
+        first.merge(Snapshot { wrote: true, ..Snapshot::new(2, 2, Some("b".to_owned()), &notes) });
+        first.merge(Snapshot { starts: true, ..Snapshot::new(3, 3, None, &notes) });
         assert_eq!((first.serial, first.text.as_deref()), (2, Some("b")));
         assert!(first.wrote && !first.starts);
     }

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
@@ -31,6 +32,8 @@ pub enum Surroundings {
         moved: Notify,
         /// How much randomness was given.
         given: AtomicU64,
+        /// The randomness of the next WAIT, where a recording says so.
+        next: Mutex<Option<Material>>,
     },
 }
 
@@ -41,6 +44,7 @@ impl Surroundings {
             now: AtomicU64::new(EPOCH),
             moved: Notify::new(),
             given: AtomicU64::new(0),
+            next: Mutex::default(),
         }
     }
 
@@ -64,6 +68,13 @@ impl Surroundings {
                 moved.notify_waiters();
                 Some(before.saturating_add(by))
             }
+        }
+    }
+
+    /// Settles the randomness of the next WAIT; of no effect where it is the system's.
+    pub fn give(&self, material: Material) {
+        if let Self::Deterministic { next, .. } = self {
+            *next.lock() = Some(material);
         }
     }
 
@@ -92,7 +103,10 @@ impl Surroundings {
         let mut bytes = [0_u8; 24];
         match self {
             Self::System => getrandom::fill(&mut bytes).map_err(std::io::Error::other)?,
-            Self::Deterministic { given, .. } => {
+            Self::Deterministic { given, next, .. } => {
+                if let Some(material) = next.lock().take() {
+                    return Ok(material);
+                }
                 let count = given.fetch_add(1, Ordering::Relaxed);
                 let count = count.wrapping_add(fence.wrapping_sub(1) << 32);
                 let hash = blake3::hash(&count.to_le_bytes());

@@ -12,6 +12,7 @@ mod json_rpc;
 mod native;
 mod order;
 mod people;
+mod recordings;
 mod report;
 mod secrecy;
 mod shared;

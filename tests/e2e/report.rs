@@ -12,7 +12,7 @@ const FIRST_SESSION: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/tests/scenarios/first-session.jsonl");
 
 /// The data in the page that these arguments make.
-fn data(home: &Home, arguments: &[&str]) -> Value {
+pub fn data(home: &Home, arguments: &[&str]) -> Value {
     let output =
         command(home, &[&["report"], arguments, &["-o", "-"]].concat()).output().expect("it runs");
     assert!(output.status.success(), "{output:?}");

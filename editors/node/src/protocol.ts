@@ -2572,6 +2572,38 @@ export interface StageParams {
   type: string;
 }
 /**
+ * `reminderd/surroundings`: what a recording gives a deterministic daemon that plays it, in place of
+ * its machine. Each member holds from the next message on. Their insides are the recording build's
+ * own, and no client's business.
+ */
+export interface SurroundingsParams {
+  /**
+   * The number of a client that is gone.
+   */
+  closed?: number | null;
+  /**
+   * What stands in configuration files; sessions take it over at once.
+   */
+  configuration?: unknown;
+  /**
+   * The client that the messages from here on come from: its number and what it said of itself
+   * in `initialize`.
+   */
+  connection?: unknown;
+  /**
+   * What was kept of the session before the recording began.
+   */
+  ledger?: unknown;
+  /**
+   * The randomness of the next WAIT: its token and the id of its record.
+   */
+  random?: unknown;
+  /**
+   * What looks at files find.
+   */
+  seen?: unknown[] | null;
+}
+/**
  * `task/put`: write one task.
  */
 export interface TaskPutParams {
@@ -2830,6 +2862,7 @@ export interface Requests {
   "reminder/release": { params: ReleaseParams; result: ReleaseResult };
   "reminder/wait": { params: WaitParams; result: Delivery };
   "reminderd/clock": { params: ClockParams; result: ClockResult };
+  "reminderd/surroundings": { params: SurroundingsParams; result: null };
   "roster/list": { params: Scope; result: RosterRow[] };
   "session/close": { params: SessionCloseParams; result: null };
   "session/fork": { params: SessionForkParams; result: SessionOpenResult };

@@ -4,7 +4,7 @@
 //! stayed silent) or from a recording that is played (`played.rs`: everything). Both come to the same
 //! data, which `page.rs` puts into one file.
 
-mod page;
+pub mod page;
 mod played;
 mod told;
 

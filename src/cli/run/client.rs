@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::matching::shown;
-use super::script::GeneratorAnswer;
+use super::script::{GeneratorAnswer, Script};
 
 /// The arguments with which this program serves a script: without the user's configuration, and the
 /// same in every run.
@@ -62,44 +63,62 @@ pub enum Stop {
 /// An answer: a result, or the error object.
 pub type Answer = Result<Value, Value>;
 
+/// What a script is carried out against.
+#[derive(Clone, Copy, Debug)]
+pub enum Against<'a> {
+    /// A daemon of this program.
+    Own,
+    /// One of another build of it.
+    Program(&'a Path),
+    /// Whatever this command, through `sh -c`, speaks for.
+    Command(&'a str),
+}
+
 /// How a daemon is started.
 #[derive(Debug)]
 pub enum Launcher {
-    /// This program, in a private home that is removed with the launcher.
+    /// A build of this program, in a private home that is removed with the launcher.
     Own {
+        /// The program.
+        program: PathBuf,
         /// The home.
         home: tempfile::TempDir,
         /// Whether it keeps what it told there, rather than in memory.
         keeps: bool,
+        /// Whether a recording takes the place of the machine.
+        plays: bool,
     },
     /// Any other command, through `sh -c`.
     Against(String),
 }
 
 impl Launcher {
-    /// A launcher for the command given, or for this program.
-    pub fn new(against: Option<&str>, keeps: bool) -> io::Result<Self> {
-        match against {
-            Some(command) => Ok(Self::Against(command.to_owned())),
-            None => {
-                let home = tempfile::Builder::new().prefix("reminderd-run-").tempdir()?;
-                Ok(Self::Own { home, keeps })
-            }
-        }
+    /// A launcher of what a script is carried out against.
+    pub fn new(against: Against<'_>, script: &Script) -> io::Result<Self> {
+        let program = match against {
+            Against::Command(command) => return Ok(Self::Against(command.to_owned())),
+            Against::Program(program) => program.to_owned(),
+            Against::Own => std::env::current_exe()?,
+        };
+        let home = tempfile::Builder::new().prefix("reminderd-run-").tempdir()?;
+        Ok(Self::Own { program, home, keeps: script.keeps, plays: script.plays })
     }
 
-    fn command(&self) -> io::Result<Command> {
+    fn command(&self) -> Command {
         match self {
             Self::Against(line) => {
                 let mut command = Command::new("sh");
                 command.arg("-c").arg(line);
-                Ok(command)
+                command
             }
-            Self::Own { home, keeps } => {
-                let mut command = Command::new(std::env::current_exe()?);
+            Self::Own { program, home, keeps, plays } => {
+                let mut command = Command::new(program);
                 command.args(DAEMON_ARGUMENTS);
                 if !keeps {
                     command.arg("--ephemeral");
+                }
+                if *plays {
+                    command.arg("--played");
                 }
                 for (name, _) in std::env::vars_os() {
                     if name.to_string_lossy().starts_with("REMINDERD_") {
@@ -109,14 +128,14 @@ impl Launcher {
                 for variable in HOME_VARIABLES {
                     command.env(variable, home.path());
                 }
-                Ok(command)
+                command
             }
         }
     }
 
     fn start(&self) -> io::Result<Process> {
         let mut child = self
-            .command()?
+            .command()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -751,8 +770,9 @@ mod tests {
 
     #[test]
     fn our_own_daemon_sees_nothing_of_the_users() {
-        let launcher = Launcher::new(None, true).expect("a home");
-        let command = launcher.command().expect("a command");
+        let script = super::super::script::parse(r#"{"store": true}"#).expect("a script");
+        let launcher = Launcher::new(Against::Own, &script).expect("a home");
+        let command = launcher.command();
         let Launcher::Own { home, .. } = &launcher else { panic!("another command") };
         for variable in HOME_VARIABLES {
             let set = command.as_std().get_envs().find(|(name, _)| *name == variable);

@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 pub use self::client::Message;
-use self::client::{Answer, Client, Launcher, Stop, Stray, Transcript};
+use self::client::{Against, Answer, Client, Launcher, Stop, Stray, Transcript};
 use self::matching::{Mismatch, Pattern, shown};
 use self::reference::{Names, Unresolved};
 use self::report::{
@@ -63,6 +63,8 @@ begin with `#` are skipped.
   {"store": true}                             first step only: what was told outlives restarts
   {"initialize": {…}}                         before all others: its initializationOptions
   {"say": TEXT}                               a heading for people, with --show
+  {"surroundings": {…}}                       in recordings: what the daemon is given in place of
+                                              its machine, of which it then sees nothing
 
 Beside a verb may stand
   "as": NAME            stores the answer; "$NAME.member.0" stands for a part of it, as a whole
@@ -225,7 +227,7 @@ fn run_all(arguments: &RunArguments, out: &mut dyn Write) -> Result<Exit, RunErr
         let report = match read_script(path) {
             Ok(script) => runtime.block_on(runner.run(
                 &script,
-                arguments.against.as_deref(),
+                arguments.against.as_deref().map_or(Against::Own, Against::Command),
                 transcript.as_mut(),
             ))?,
             Err(end) => ScriptReport { name: runner.name, cases: vec![bad_script(&end)], end },
@@ -264,12 +266,24 @@ pub fn read_script(path: &Path) -> Result<Script, End> {
         let offset = error.utf8_error().valid_up_to();
         End::Unreadable(format!("is not UTF-8 from byte {offset} on; save it as UTF-8"))
     })?;
-    script::parse(&text).map_err(End::Bad)
+    script::parse(whole_lines(&text)).map_err(End::Bad)
 }
 
-/// Plays a script against a daemon of this build, however long it takes, and returns what was said
-/// both ways, in order.
-pub fn play(script: &Script, path: &Path) -> io::Result<(Vec<Message>, ScriptReport)> {
+/// A script without what is left of a line that a recording was cut off in, as when its daemon was
+/// killed.
+fn whole_lines(text: &str) -> &str {
+    let is_recording = text.starts_with("# {");
+    let end = text.rfind('\n').filter(|_| is_recording);
+    end.map_or(text, |end| &text[..=end])
+}
+
+/// Plays a script against a daemon of this program, or of another build of it, however long it takes,
+/// and returns what was said both ways, in order.
+pub fn play(
+    script: &Script,
+    path: &Path,
+    program: Option<&Path>,
+) -> io::Result<(Vec<Message>, ScriptReport)> {
     let spoken = tempfile::tempfile()?;
     let mut transcript = Transcript::new(spoken.try_clone()?);
     let runner = ScriptRunner {
@@ -282,7 +296,8 @@ pub fn play(script: &Script, path: &Path) -> io::Result<(Vec<Message>, ScriptRep
         out: &mut io::sink(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let report = runtime.block_on(runner.run(script, None, Some(&mut transcript)));
+    let daemon = program.map_or(Against::Own, Against::Program);
+    let report = runtime.block_on(runner.run(script, daemon, Some(&mut transcript)));
     let report = report.map_err(io::Error::other)?;
     let mut spoken = BufReader::new(spoken);
     spoken.rewind()?;
@@ -339,10 +354,10 @@ impl ScriptRunner<'_> {
     async fn run(
         mut self,
         script: &Script,
-        against: Option<&str>,
+        against: Against<'_>,
         transcript: Option<&mut Transcript>,
     ) -> Result<ScriptReport, RunError> {
-        let launcher = Launcher::new(against, script.keeps).map_err(RunError::Start)?;
+        let launcher = Launcher::new(against, script).map_err(RunError::Start)?;
         let name = self.name.clone();
         let mut client = Client::new(launcher, &name, transcript);
 

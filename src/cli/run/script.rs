@@ -20,6 +20,8 @@ pub struct Script {
     pub steps: Vec<Step>,
     /// Whether the daemon keeps what it told over restarts.
     pub keeps: bool,
+    /// Whether it is a recording: the daemon has nothing of its machine but what the script says.
+    pub plays: bool,
 }
 
 /// One line of a script.
@@ -179,6 +181,11 @@ impl Action {
 }
 
 impl Step {
+    /// Whether only recordings have it.
+    pub fn is_of_recordings(&self) -> bool {
+        matches!(&self.action, Action::Request { verb: SURROUNDINGS, .. })
+    }
+
     /// The step that a script need not write: initializes with what every client says.
     fn initialize_before(line: usize) -> Self {
         let options = json!({"protocolVersion": 1, "client": {"name": "reminderd run"}});
@@ -238,7 +245,11 @@ const VERBS: &[Verb] = &[
     Verb { name: "asked", beside: &["as", "expect"] },
     Verb { name: "problem", beside: &["as", "expect"] },
     Verb { name: "say", beside: &[] },
+    Verb { name: SURROUNDINGS, beside: &[] },
 ];
+
+/// The verb of recordings.
+const SURROUNDINGS: &str = "surroundings";
 
 /// Reads a script, or says everything that is wrong with it.
 pub fn parse(text: &str) -> Result<Script, Vec<ScriptError>> {
@@ -289,7 +300,12 @@ pub fn parse(text: &str) -> Result<Script, Vec<ScriptError>> {
     if !seen_step {
         steps.push(Step::initialize_before(1));
     }
-    if errors.is_empty() { Ok(Script { steps, keeps }) } else { Err(errors) }
+    if errors.is_empty() {
+        let plays = steps.iter().any(Step::is_of_recordings);
+        Ok(Script { steps, keeps, plays })
+    } else {
+        Err(errors)
+    }
 }
 
 fn name_in(line: &str) -> Option<String> {
@@ -525,6 +541,12 @@ impl LineReader<'_> {
                 Some(Action::Request { verb: verb.name, method, params })
             }
             "clock" => self.clock(&value),
+            SURROUNDINGS => {
+                let params = self.object(verb.name, value, "as a recording has it")?;
+                let params = self.params(verb.name, Some(params))?;
+                let method = "reminderd/surroundings".to_owned();
+                Some(Action::Request { verb: SURROUNDINGS, method, params })
+            }
             "restart" => match value {
                 Value::Bool(true) => Some(Action::Restart { kill: false }),
                 Value::String(how) if how == "kill" => Some(Action::Restart { kill: true }),
@@ -808,6 +830,7 @@ mod tests {
 {"store":true}
 {"initialize":{"protocolVersion":1}}
 {"say":"A heading"}
+{"surroundings":{"closed":2}}
 {"open":{"session":"s"},"as":"o","expect":{"state":"new"}}
 {"event":"task/put","params":{"session":"s"}}
 {"wait":{"session":"s"},"as":"w1","expectNone":true}
@@ -839,6 +862,7 @@ mod tests {
             [
                 "initialize",
                 "say",
+                "surroundings",
                 "open (o)",
                 "event task/put",
                 "wait (w1)",

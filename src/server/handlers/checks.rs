@@ -21,8 +21,8 @@ use crate::engine::{Event, Refusal};
 use crate::files::secrecy::Secrecy;
 use crate::files::{self, identity};
 use crate::server::checks::owner;
-use crate::server::daemon::Daemon;
 use crate::server::looks::{self, Seen};
+use crate::server::tape::{Glimpse, Sight};
 use crate::server::{Answer, Outcome};
 
 /// The checker of a client that gave neither its own name nor a checker's.
@@ -71,7 +71,7 @@ pub fn begin(call: &Call<'_>) -> Outcome {
         for_owner(call, &params.scope, |it, owner| it.begin(owner, &paths))
     });
     match settled_now(readings) {
-        Ok((readings, look)) => look.at(call.daemon, readings),
+        Ok((readings, look)) => look.at(call, readings),
         Err(outcome) => outcome,
     }
 }
@@ -89,7 +89,7 @@ pub fn end(call: &Call<'_>) -> Outcome {
         Ok((readings, look)) => {
             // Who waits for an earlier edit waits for nothing any more.
             call.daemon.checks().ring();
-            look.at(call.daemon, readings)
+            look.at(call, readings)
         }
         Err(outcome) => outcome,
     }
@@ -116,8 +116,9 @@ impl Look {
     /// Looks at edited files: which they really are, whether their content may be shown, and their
     /// texts, so that problems whose lines were only shifted are known again. The edit itself has
     /// taken effect.
-    fn at(self, daemon: &Arc<Daemon>, readings: Vec<Reading>) -> Outcome {
+    fn at(self, call: &Call<'_>, readings: Vec<Reading>) -> Outcome {
         let Self { owner, root, secrecy } = self;
+        let daemon = call.daemon;
         let (on_disk, elsewhere): (Vec<_>, Vec<_>) =
             readings.into_iter().partition(|reading| identity::is_path(&reading.path));
         let place = Place { is_inside: root.is_none(), shows: true };
@@ -131,10 +132,15 @@ impl Look {
         let looks = on_disk.into_iter().map(|reading| {
             let (path, root, secrecy) = (reading.path.clone(), root.clone(), Arc::clone(&secrecy));
             let seen = (owner.clone(), reading.clone());
+            let (played, notes) = (daemon.played().cloned(), call.notes.clone());
             looks::begin(daemon, reading, async move {
                 let most = TEXT_BYTES_MAX as u64;
-                let looked = files::look_at_edited(path, root, secrecy, most).await?;
-                Some(Seen::Edited(seen.0, seen.1, looked))
+                let looked = match played {
+                    Some(played) => played.edited(&path),
+                    None => files::look_at_edited(path.clone(), root, secrecy, most).await,
+                };
+                notes.see(|| Glimpse::Edited(path, looked.as_ref().map(Sight::from)));
+                Some(Seen::Edited(seen.0, seen.1, looked?))
             })
         });
         once_seen(looks.collect())

@@ -11,6 +11,7 @@ use super::{Call, convert};
 use crate::files::{self, identity};
 use crate::server::Outcome;
 use crate::server::looks::{self, Seen};
+use crate::server::tape::Glimpse;
 
 /// The file was deleted, in the words of the Language Server Protocol.
 const DELETED: i64 = 3;
@@ -81,8 +82,14 @@ pub fn watched(call: &Call<'_>) -> Outcome {
     };
     let looks = readings.into_iter().map(|reading| {
         let seen = reading.clone();
+        let (played, notes) = (call.daemon.played().cloned(), call.notes.clone());
         looks::begin(call.daemon, reading, async move {
-            files::is_gone(&seen.path).await.then_some(Seen::Gone(seen))
+            let is_gone = match played {
+                Some(played) => played.is_gone(&seen.path),
+                None => files::is_gone(&seen.path).await,
+            };
+            notes.see(|| Glimpse::Gone(seen.path.clone(), is_gone));
+            is_gone.then_some(Seen::Gone(seen))
         })
     });
     once_seen(looks.collect())

@@ -86,7 +86,7 @@ fn touched(
     if !identity::is_path(&path) {
         return Ok(None);
     }
-    let mut snapshot = Snapshot::new(call.at, serial, text);
+    let mut snapshot = Snapshot::new(call.at, serial, text, call.notes);
     (snapshot.wrote, snapshot.starts) = (wrote, !wrote && !whole);
     let taken = slot.files().snapshot(&slot, scope, path, snapshot);
     taken.map(Some).map_err(|refusal| convert::error(&refusal))

@@ -7,9 +7,11 @@ mod files;
 mod roster;
 mod session;
 mod state;
+mod surroundings;
 mod wait;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 pub use files::tell_changes;
 
@@ -26,6 +28,8 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::convert::{self, Reported};
 use super::daemon::Daemon;
 use super::kept::Kept;
+use super::session_files::Question;
+use super::tape::Notes;
 use super::{Answer, Connection, InitializeRequest, Outcome, transport};
 use crate::engine::{
     Applied, Event, Millis, PENDING_MAX, Profile, STAGED_MAX, ScopePath, Session, TURN_EVENTS_MAX,
@@ -46,6 +50,8 @@ pub struct Call<'a> {
     pub params: &'a str,
     /// When it came.
     pub at: Millis,
+    /// What a recording is to know of it.
+    pub notes: &'a Notes,
 }
 
 /// Answers `initialize`: what is there.
@@ -139,6 +145,7 @@ pub fn call(call: &Call<'_>) -> Outcome {
         "reminder/wait" => wait::wait(call),
         "reminder/withdraw" => call.event(convert::withdraw),
         "reminderd/clock" => session::clock(call),
+        "reminderd/surroundings" => surroundings::given(call),
         "roster/configure" => call.event(convert::configure),
         "roster/list" => roster::list(call),
         "roster/register" => call.event(convert::register),
@@ -253,6 +260,13 @@ impl Call<'_> {
         count_skipped(&mut session, self.at, skipped)?;
         self.keep(&mut session);
         Ok(applied)
+    }
+}
+
+impl<'a> Call<'a> {
+    /// What stands in files, asked for a scope.
+    fn question(&self, scope: &'a ScopePath, deadline: Duration) -> Question<'a> {
+        Question { scope, editors: self.daemon.editors(), notes: self.notes, deadline }
     }
 }
 

@@ -51,9 +51,8 @@ pub fn explain(call: &Call<'_>) -> Outcome {
         Err(error) => return Outcome::Now(Err(error)),
     };
     let now = call.at;
-    let editors = call.daemon.editors();
-    let findings =
-        slot.files().look_at(&slot, &path, editors, &secrecy, wanted.clone(), files::DEADLINE);
+    let question = call.question(&path, files::DEADLINE);
+    let findings = slot.files().look_at(&slot, question, &secrecy, wanted.clone());
     let unheard = call.daemon.files().health().and_then(|health| health.shortfall());
     let daemon = Arc::clone(call.daemon);
     let mut explained = move |findings: Findings| {

@@ -16,6 +16,7 @@ use super::{Call, answer, convert, count_skipped, internal};
 use crate::engine::{Millis, Opening, ScopePath, Session};
 use crate::server::configured::Configured;
 use crate::server::daemon::{Daemon, Life, Slot, Taken};
+use crate::server::tape::Notes;
 use crate::server::{Answer, Outcome};
 use crate::store::Ticket;
 
@@ -78,11 +79,13 @@ fn opened(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let given = options.map(|options| &options["config"]).filter(|given| !given.is_null());
     opening.configuration_file = given.map(|given| convert::value(given.clone()));
     let daemon = Arc::clone(call.daemon);
-    let (connection, at) = (call.connection.id(), call.at);
+    let (connection, at, notes) = (call.connection.id(), call.at, call.notes.clone());
     Ok(Outcome::First(Box::pin(async move {
         let root = opening.root.clone();
-        let opened = daemon.open(&session, root.as_deref(), connection, at, |session| {
+        let opened = daemon.open(&session, root.as_deref(), connection, at, &notes, |session| {
             let configured = configure(&daemon, session, &opening, at)?;
+            let root = opening.root.as_deref().or(session.root());
+            notes.configured(|| daemon.configuration().standing(root));
             let opened = session.open(at, opening).map_err(|refusal| convert::error(&refusal))?;
             count_skipped(session, at, skipped)?;
             let root =
@@ -138,14 +141,17 @@ fn forked(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     check_name(&params.into)?;
     let source = call.daemon.slot(&params.session, call.at)?;
     let (worktree, report) = convert::fork(params.worktree, params.report);
-    let forked = source
-        .live()?
-        .fork(&params.into, params.through.as_deref(), worktree, report)
-        .map_err(|refusal| convert::error(&refusal))?;
+    let forked = {
+        let source = source.live()?;
+        call.notes.source(source.id(), || source.snapshot());
+        source
+            .fork(&params.into, params.through.as_deref(), worktree, report)
+            .map_err(|refusal| convert::error(&refusal))?
+    };
     let daemon = Arc::clone(call.daemon);
-    let (connection, at) = (call.connection.id(), call.at);
+    let (connection, at, notes) = (call.connection.id(), call.at, call.notes.clone());
     Ok(Outcome::First(Box::pin(async move {
-        match adopted(&daemon, forked, connection, at).await {
+        match adopted(&daemon, forked, connection, at, &notes).await {
             Ok((taken, answer)) => once_taken(&daemon, taken, answer),
             Err(error) => Outcome::Now(Err(error)),
         }
@@ -158,6 +164,7 @@ async fn adopted(
     mut forked: Session,
     connection: u64,
     at: Millis,
+    notes: &Notes,
 ) -> Result<(Taken, Answer), ErrorObject> {
     let root = forked.root().map(str::to_owned);
     daemon.configuration().look(root.as_deref()).await;
@@ -165,6 +172,7 @@ async fn adopted(
     let configured = daemon.configure(&mut forked, root.as_deref(), trusted, given.as_ref(), at)?;
     // What a fork begins with is its first line.
     drop(forked.take_lines());
+    notes.configured(|| daemon.configuration().standing(root.as_deref()));
     let root = forked.scope(&ScopePath::ROOT).map_err(|refusal| convert::error(&refusal))?;
     let held = root.history.records().iter().filter(|delivered| delivered.lost.is_none());
     let result = SessionOpenResult {

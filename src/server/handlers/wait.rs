@@ -23,6 +23,7 @@ use crate::engine::{
 use crate::files;
 use crate::server::daemon::{Daemon, Slot};
 use crate::server::kept::Kept;
+use crate::server::tape::{Computed, Notes};
 use crate::server::{Answer, Connection, Outcome, Peer, Surroundings};
 use crate::store::{Ticket, When};
 
@@ -50,6 +51,7 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let fence = session.lease().fence();
     let material =
         call.daemon.surroundings().material(slot.tag(), fence).map_err(|error| internal(&error))?;
+    call.notes.random(&material);
     let (prepared, excerpt) = call.daemon.checks().prepared(&session, &path);
     request.prepared = prepared;
     let staged =
@@ -75,17 +77,18 @@ fn staged(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
     let excerpt = excerpt.filter(|_| wanted.contains(&Wanted::DIAGNOSTICS));
     let daemon = Arc::clone(call.daemon);
     let connection = Arc::clone(call.connection);
-    let answers = ask(connection.peer(), &scope, asks, deadline.min(GENERATORS_DEADLINE));
-    let editors = call.daemon.editors();
-    let findings = slot.files().look_at(&slot, &path, editors, &secrecy, wanted, deadline);
-    let prepared = Prepared { slot, path, wait, finished: false };
+    let deadline_of_asks = deadline.min(GENERATORS_DEADLINE);
+    let answers = ask(connection.peer(), &scope, asks, deadline_of_asks, call.notes);
+    let question = call.question(&path, deadline);
+    let findings = slot.files().look_at(&slot, question, &secrecy, wanted);
+    let prepared = Prepared { slot, path, wait, at: call.at, finished: false };
     Ok(Outcome::Later(Box::pin(async move {
         let diagnosis = excerpt.map(|excerpt| excerpt.prepared(Arc::clone(&daemon), deadline));
         let diagnosis = OptionFuture::from(diagnosis);
         let (answers, mut findings, diagnosis) = join3(answers, findings, diagnosis).await;
         findings.extend(diagnosis.into_iter().flatten());
         let slot = Arc::clone(&prepared.slot);
-        let delivered = prepared.finish(&daemon, &connection, &answers, &findings, auto_commit)?;
+        let delivered = prepared.finish(&connection, &answers, &findings, auto_commit)?;
         match delivered {
             Delivered { answer, commit: None } => answer,
             Delivered { answer, commit: Some((token, ticket)) } => {
@@ -101,25 +104,25 @@ struct Prepared {
     slot: Arc<Slot>,
     path: ScopePath,
     wait: Serial,
+    /// When it came: what is filled in later is not newer.
+    at: Millis,
     finished: bool,
 }
 
 impl Prepared {
     fn finish(
         mut self,
-        daemon: &Daemon,
         connection: &Connection,
         answers: &BTreeMap<String, String>,
         findings: &Findings,
         auto_commit: bool,
     ) -> Result<Delivered, ErrorObject> {
         self.finished = true;
-        let now = daemon.now();
         let mut session = self.slot.lock();
         let delivery = session
-            .finish(now, &self.path, self.wait, answers, findings)
+            .finish(self.at, &self.path, self.wait, answers, findings)
             .map_err(|refusal| convert::error(&refusal))?;
-        delivered(&mut session, connection, now, delivery, auto_commit)
+        delivered(&mut session, connection, self.at, delivery, auto_commit)
     }
 }
 
@@ -141,7 +144,8 @@ fn ask(
     scope: &Scope,
     asks: Vec<Ask>,
     deadline: Duration,
-) -> impl Future<Output = BTreeMap<String, String>> + Send + 'static {
+    notes: &Notes,
+) -> impl Future<Output = BTreeMap<String, String>> + Send + use<> {
     let until = tokio::time::Instant::now() + deadline;
     let questions: Vec<_> = asks
         .into_iter()
@@ -152,10 +156,17 @@ fn ask(
                 force: ask.force,
             };
             let answer = peer.request("reminder/compute", &params);
-            let peer = peer.clone();
+            let (peer, notes) = (peer.clone(), notes.clone());
             async move {
-                let answer = tokio::time::timeout_at(until, answer).await.ok()?.ok()?;
-                match computed(answer) {
+                let Ok(answer) = tokio::time::timeout_at(until, answer).await else {
+                    notes.computed(&ask.generator, &Computed::Late);
+                    return None;
+                };
+                let computed = answer.map_or(Ok(None), computed);
+                let body = computed.clone().ok().flatten();
+                let said = body.map_or(Computed::Nothing, Computed::Body);
+                notes.computed(&ask.generator, &said);
+                match computed {
                     Ok(body) => Some((ask.generator, body?)),
                     Err(why) => {
                         let why = format!("reminder {:?} was left out: {why}", ask.generator);
