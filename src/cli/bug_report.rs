@@ -1,7 +1,8 @@
 //! `reminderd bug-report`: what whoever looks into a fault needs to know, and nothing that was told.
 
-use std::fs;
-use std::io::{Read as _, Seek as _, SeekFrom};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -41,9 +42,20 @@ fn gathered(arguments: &BugReportArguments) -> Result<(), Failure> {
     let report = report(&arguments.place);
     let Some(path) = &arguments.output else { return Ok(paint::print(&report)?) };
     let shown = path.display();
-    fs::write(path, report).map_err(|error| format!("{shown} cannot be written: {error}"))?;
+    write(path, &report).map_err(|error| format!("{shown} cannot be written: {error}"))?;
     paint::remark(&format!("{shown} is written: look through it before you send it"));
     Ok(())
+}
+
+/// Writes a file for its owner's eyes alone, whatever stood there before.
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    let mut file =
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    if file.metadata()?.is_file() {
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+        file.set_len(0)?;
+    }
+    file.write_all(text.as_bytes())
 }
 
 fn report(place: &PlaceArguments) -> String {
@@ -71,8 +83,9 @@ fn report(place: &PlaceArguments) -> String {
         let requests: u64 = sessions.iter().map(|session| session.commits).sum();
         let open = sessions.iter().filter(|session| session.holder.is_some()).count();
         text.push_str(&format!(
-            "\nStored\n{} sessions, {open} of them open, {requests} requests\n",
-            sessions.len()
+            "\nStored\n{}, {open} of them open, {}\n",
+            paint::count(sessions.len() as u64, "session"),
+            paint::count(requests, "request")
         ));
     }
     for name in LOGS {
@@ -92,7 +105,7 @@ fn end_of(path: &Path) -> String {
         file.seek(SeekFrom::Start(length.saturating_sub(LOG_BYTES)))?;
         let mut end = Vec::new();
         file.take(LOG_BYTES).read_to_end(&mut end)?;
-        Ok::<_, std::io::Error>((length > LOG_BYTES, end))
+        Ok::<_, io::Error>((length > LOG_BYTES, end))
     };
     let Ok((is_cut, end)) = read() else { return String::new() };
     let end = String::from_utf8_lossy(&end);
@@ -102,11 +115,51 @@ fn end_of(path: &Path) -> String {
     lines.iter().flat_map(|line| [&**line, "\n"]).collect()
 }
 
-/// The home directory written as shells do.
+/// The home directory written as shells do, however it is spelled.
 fn homeless(text: &str) -> String {
-    let home = std::env::home_dir().map(|home| home.display().to_string());
-    match home.filter(|home| home.len() > 1) {
-        Some(home) => text.replace(&home, "~"),
-        None => text.to_owned(),
+    let home = std::env::home_dir();
+    let real = home.as_ref().and_then(|home| home.canonicalize().ok());
+    let mut homes: Vec<_> =
+        home.iter().chain(&real).map(|home| home.display().to_string()).collect();
+    // One may lie in the other.
+    homes.sort_by_key(|home| std::cmp::Reverse(home.len()));
+    homes.iter().fold(text.to_owned(), |text, home| shortened(&text, home.trim_end_matches('/')))
+}
+
+/// A text in which a directory is written `~`, but no name that only begins like it.
+fn shortened(text: &str, directory: &str) -> String {
+    if directory.is_empty() {
+        return text.to_owned();
+    }
+    let is_of_name = |one: char| one.is_alphanumeric() || "-_.~+".contains(one);
+    let mut short = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(directory) {
+        let (before, behind) = (&rest[..at], &rest[at + directory.len()..]);
+        short.push_str(before);
+        let begins = short.chars().next_back().is_none_or(|last| !is_of_name(last));
+        let ends = behind.chars().next().is_none_or(|next| !is_of_name(next));
+        short.push_str(if begins && ends { "~" } else { directory });
+        rest = behind;
+    }
+    short + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_is_shortened_where_its_name_ends() {
+        for (text, short) in [
+            ("/home/al", "~"),
+            ("at /home/al/x, /home/al: and (/home/al)", "at ~/x, ~: and (~)"),
+            ("/home/alice/x /home/al-b /home/al.c", "/home/alice/x /home/al-b /home/al.c"),
+            ("/home/al/home/al /x/home/al", "~/home/al /x/home/al"),
+            ("nothing", "nothing"),
+        ] {
+            assert_eq!(shortened(text, "/home/al"), short, "{text}");
+        }
+        assert_eq!(shortened("/x", ""), "/x");
     }
 }

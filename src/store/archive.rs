@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _};
 
-use super::sqlite::{FILE, Fault, check, is_locked, texts};
+use super::sqlite::{FILE, Fault, check, is_damage, is_locked, texts};
 use super::{Holder, StoreError};
 use crate::engine::{Commit, Line, Millis};
 
@@ -154,8 +154,12 @@ impl Archive {
             let found = check.query_map([], |row| row.get::<_, String>(0))?;
             found.collect::<Result<Vec<_>, _>>()
         };
-        let found = look().map_err(|error| failed(&error))?;
-        Ok(found.into_iter().filter(|line| line != "ok").collect())
+        match look() {
+            Ok(found) => Ok(found.into_iter().filter(|line| line != "ok").collect()),
+            // Where the check itself comes upon the damage.
+            Err(error) if is_damage(&error) => Ok(vec![error.to_string()]),
+            Err(error) => Err(failed(&error)),
+        }
     }
 
     /// The place of the last line.
@@ -249,7 +253,7 @@ fn is_made(connection: &Connection) -> Result<bool, Fault> {
 fn failed(error: &rusqlite::Error) -> StoreError {
     let next = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-            "it is damaged: the next daemon sets it aside"
+            "it is damaged: `reminderd doctor` says what to do"
         }
         _ => "try again",
     };

@@ -22,7 +22,7 @@ pub use archive::{Archive, Archived, Told};
 pub use lease::{Holder, Lease, Lost};
 pub use memory::MemoryStore;
 pub use place::{default_directory, prepare};
-pub use sqlite::{FILE, Options, SqliteStore};
+pub use sqlite::{DAMAGED, FILE, Options, SqliteStore};
 pub use ticket::Ticket;
 pub use unusable::Unusable;
 

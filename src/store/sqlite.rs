@@ -35,7 +35,7 @@ use crate::engine::{Line, Millis};
 /// The file, in the store's directory.
 pub const FILE: &str = "ledger.sqlite3";
 /// Says that the file was found damaged while it was in use: it is set aside at the next start.
-const DAMAGED: &str = "ledger.damaged";
+pub const DAMAGED: &str = "ledger.damaged";
 /// How long another process's lock is waited for.
 const BUSY: Duration = Duration::from_secs(2);
 /// How long a read may wait for another process's lock: messages wait behind it.
@@ -183,6 +183,14 @@ impl SqliteStore {
         })
     }
 
+    /// Why nothing could be read. A damaged file is set aside at the next start, as that says.
+    fn unread(&self, error: &rusqlite::Error) -> StoreError {
+        if is_damage(error) {
+            note_damage(&self.directory.join(DAMAGED));
+        }
+        failed(error)
+    }
+
     fn push(&self, job: Job, bytes: usize, is_urgent: bool) {
         let mut queue = self.shared.queue.lock();
         queue.jobs.push(job);
@@ -216,12 +224,12 @@ impl Store for SqliteStore {
         }
         let mut reader = self.reader.lock();
         // One view of the file for all that is asked.
-        let view = reader.transaction().map_err(|error| failed(&error))?;
-        let Some(ledger) = find(&view, session).map_err(|error| failed(&error))? else {
+        let view = reader.transaction().map_err(|error| self.unread(&error))?;
+        let Some(ledger) = find(&view, session).map_err(|error| self.unread(&error))? else {
             return Ok(Loaded::default());
         };
         ledger.refuse_others(&self.daemons)?;
-        let texts = texts(&view, ledger.id).map_err(|error| failed(&error))?;
+        let texts = texts(&view, ledger.id).map_err(|error| self.unread(&error))?;
         let lines =
             texts.iter().map(|text| serde_json::from_str(text)).collect::<Result<Vec<Line>, _>>();
         let lines = lines.map_err(|error| {
@@ -251,7 +259,7 @@ impl Store for SqliteStore {
             })?;
             listed.collect::<rusqlite::Result<Vec<_>>>()
         };
-        list().map_err(|error| failed(&error))
+        list().map_err(|error| self.unread(&error))
     }
 
     fn acquire(
@@ -411,7 +419,7 @@ fn failed(error: &rusqlite::Error) -> StoreError {
     StoreError::Failed(format!("the store failed: {error} ({next})"))
 }
 
-fn is_damage(error: &rusqlite::Error) -> bool {
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
@@ -494,6 +502,13 @@ pub(super) fn check_age(connection: &Connection, path: &Path) -> Result<(), Faul
         )));
     }
     Ok(())
+}
+
+/// Has the next start set the file aside.
+fn note_damage(marker: &Path) {
+    if let Err(error) = fs::write(marker, b"") {
+        tracing::warn!(%error, "the damage could not be noted for the next start");
+    }
 }
 
 /// Puts a damaged file out of the way, whole, under a name that says when.
@@ -647,9 +662,8 @@ impl Writer {
         let trouble = outcomes.as_ref().err().map(failed);
         if let Err(error) = &outcomes
             && is_damage(error)
-            && let Err(error) = fs::write(&self.marker, b"")
         {
-            tracing::warn!(%error, "the damage could not be noted for the next start");
+            note_damage(&self.marker);
         }
         {
             let mut known = self.shared.trouble.lock();

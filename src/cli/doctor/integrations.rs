@@ -1,28 +1,108 @@
 //! Which editors and agents this machine has, and which of them have reminderd.
 
 use std::env;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::super::hook;
 use super::{Finding, State};
 
-/// Editors and what reminderd has for each, in the project's own tree.
-const EDITORS: &[(&str, &[&str], &str)] = &[
-    ("Emacs", &["emacs"], "editors/emacs/README.md"),
-    ("Neovim", &["nvim"], "editors/neovim/README.md"),
-    ("VS Code", &["code", "codium"], "editors/vscode/README.md"),
-    ("Node.js", &["node"], "editors/node/README.md"),
-    ("Python", &["python3"], "editors/python/README.md"),
+/// An editor or a language, and what reminderd has for it in the project's own tree.
+struct Editor {
+    name: &'static str,
+    programs: &'static [&'static str],
+    guide: &'static str,
+    /// Where its settings or its extensions are, from the home directory: files that name reminderd, or
+    /// directories with an entry that does. Nothing for a language.
+    settings: &'static [&'static str],
+}
+
+const EDITORS: &[Editor] = &[
+    Editor {
+        name: "Emacs",
+        programs: &["emacs"],
+        guide: "editors/emacs/README.md",
+        settings: &[
+            ".emacs",
+            ".emacs.el",
+            ".emacs.d/init.el",
+            ".emacs.d/elpa",
+            ".config/emacs/init.el",
+            ".config/emacs/elpa",
+            ".config/doom/config.el",
+        ],
+    },
+    Editor {
+        name: "Neovim",
+        programs: &["nvim"],
+        guide: "editors/neovim/README.md",
+        settings: &[
+            ".config/nvim/init.lua",
+            ".config/nvim/init.vim",
+            ".config/nvim/lua/plugins",
+            ".local/share/nvim/lazy",
+            ".local/share/nvim/site/pack/plugins/start",
+        ],
+    },
+    Editor {
+        name: "VS Code",
+        programs: &["code", "codium"],
+        guide: "editors/vscode/README.md",
+        settings: &[".vscode/extensions", ".vscode-oss/extensions", ".vscode-server/extensions"],
+    },
+    Editor { name: "Node.js", programs: &["node"], guide: "editors/node/README.md", settings: &[] },
+    Editor {
+        name: "Python",
+        programs: &["python3"],
+        guide: "editors/python/README.md",
+        settings: &[],
+    },
 ];
+
+impl Editor {
+    fn finding(&self, home: Option<&Path>) -> Option<Finding> {
+        let program = self.programs.iter().find_map(|program| on_path(program))?;
+        let finding = |state, what| Finding::new("editors and languages", self.name, state, what);
+        let (program, guide) = (program.display(), self.guide);
+        if self.settings.is_empty() {
+            let what = format!("{program} (the library for it: {guide})");
+            return Some(finding(State::Fine, what));
+        }
+        let places = self.settings.iter().filter_map(|place| Some(home?.join(place)));
+        Some(match places.into_iter().find(|place| names_reminderd(place)) {
+            Some(place) => {
+                let what = format!("{program}, with reminderd ({})", place.display());
+                finding(State::Fine, what)
+            }
+            None => finding(State::Note, format!("{program}, without reminderd as far as is seen"))
+                .advised(format!("how to set it up: {guide}")),
+        })
+    }
+}
+
+/// How much of a file of settings is read, in bytes.
+const SETTINGS_BYTES: u64 = 1 << 20;
+
+/// Whether a file, or the name of an entry of a directory, or a file in it, speaks of reminderd.
+fn names_reminderd(place: &Path) -> bool {
+    let speaks = |path: &Path| {
+        let is_file = path.metadata().is_ok_and(|it| it.is_file());
+        let mut text = String::new();
+        let read = || File::open(path)?.take(SETTINGS_BYTES).read_to_string(&mut text);
+        is_file && { read }().is_ok() && text.contains("reminderd")
+    };
+    let entries = fs::read_dir(place).into_iter().flatten().flatten();
+    speaks(place)
+        || entries.into_iter().any(|entry| {
+            entry.file_name().to_string_lossy().contains("reminderd") || speaks(&entry.path())
+        })
+}
 
 /// All of it.
 pub fn findings() -> Vec<Finding> {
-    let editors = EDITORS.iter().filter_map(|(name, programs, guide)| {
-        let program = programs.iter().find_map(|program| on_path(program))?;
-        let what = format!("{} (how to set it up: {guide})", program.display());
-        Some(Finding::new("editors and languages", name, State::Fine, what))
-    });
+    let home = env::home_dir();
+    let editors = EDITORS.iter().filter_map(|editor| editor.finding(home.as_deref()));
     let agents = hook::agents().filter_map(|(name, title, program, files)| {
         let mentions = |file: &PathBuf| {
             fs::read_to_string(file).is_ok_and(|text| text.contains(&format!("hook {name}")))
