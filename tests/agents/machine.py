@@ -40,8 +40,10 @@ class Machine:
             text=True,
         )
         self.port = int(self.provider.stdout.readline())
+        (self.home / "bin").mkdir()
+        (self.home / "bin" / "reminderd").symlink_to(pathlib.Path(REMINDERD).resolve())
         self.environment = {
-            "PATH": f"{pathlib.Path(REMINDERD).parent}:{os.environ['PATH']}",
+            "PATH": f"{self.home / 'bin'}:{os.environ['PATH']}",
             "HOME": str(self.home),
             "LANG": "C.UTF-8",
             "XDG_RUNTIME_DIR": str(self.home / "run"),
