@@ -278,9 +278,12 @@ export class Thread {
   /** Hands back to the daemon what history holds, and it lost before it was told so. */
   async #handBack(): Promise<void> {
     const { deadlineMs } = this.#client;
-    for (const delivery of this.#lost) {
-      if ((await this.#session.commit(delivery)) !== undefined) this.#found(delivery);
-    }
+    // All at once: a daemon that does not answer is waited for once.
+    await Promise.all(
+      this.#lost.map(async (delivery) => {
+        if ((await this.#session.commit(delivery)) !== undefined) this.#found(delivery);
+      }),
+    );
     const records = this.#lost.flatMap(({ record }) => record ?? []);
     if (records.length === 0) return;
     const asked = { retained: true, limit: RECORDS_MAX };
