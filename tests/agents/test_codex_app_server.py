@@ -161,7 +161,7 @@ class CodexAppServer(unittest.TestCase):
     def test_what_is_told_stands_once_in_each_request(self):
         """Two prompts with tools side by side, then a resumed thread: a nudge, a file, plan mode."""
         server = self.begin([
-            shells("cat a.txt", "echo done", "sleep 1"),
+            shells("cat a.txt", "sleep 1; echo done"),
             shells("sleep 1", "sleep 1"),
             {"text": "first"},
             shells("sleep 1"),
@@ -236,7 +236,7 @@ class CodexAppServer(unittest.TestCase):
     def test_a_daemon_that_is_killed_in_between_tells_nothing_twice(self):
         """The model's own tool kills it, between a text that was steered and its proof."""
         server = self.begin([
-            shells("echo done"),
+            shells("sleep 1; echo done"),
             shells("sleep 1; pkill -9 -f $DAEMON"),
             {"text": "first"},
             {"text": "second"},
