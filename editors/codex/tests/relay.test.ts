@@ -1,6 +1,6 @@
 /** The program between a client and a stand-in of the app server, with the real daemon. */
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -71,6 +71,8 @@ class Machine {
     createInterface({ input: this.#process.stderr }).on("line", (line) => this.arrived.push(line));
     t.after(async () => {
       await this.end();
+      // The daemon, which others could share, would stay for a while.
+      spawnSync("pkill", ["-f", `serve --detached .*${this.place}`]);
       rmSync(this.place, { recursive: true, force: true, maxRetries: 10 });
     });
   }
