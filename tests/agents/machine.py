@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).parent
 PROVIDER = HERE.parent / "support" / "model_provider.py"
@@ -39,8 +40,10 @@ class Machine:
             text=True,
         )
         self.port = int(self.provider.stdout.readline())
+        (self.home / "bin").mkdir()
+        (self.home / "bin" / "reminderd").symlink_to(pathlib.Path(REMINDERD).resolve())
         self.environment = {
-            "PATH": f"{pathlib.Path(REMINDERD).parent}:{os.environ['PATH']}",
+            "PATH": f"{self.home / 'bin'}:{os.environ['PATH']}",
             "HOME": str(self.home),
             "LANG": "C.UTF-8",
             "XDG_RUNTIME_DIR": str(self.home / "run"),
@@ -103,6 +106,14 @@ class Machine:
             return []
         lines = self.requests_file.read_text().splitlines()
         return [json.loads(line)["body"] for line in lines]
+
+    def wait_for_requests(self, count):
+        """Waits until so many requests reached the model."""
+        end = time.monotonic() + PATIENCE
+        while len(self.requests()) < count:
+            if time.monotonic() > end:
+                raise TimeoutError(f"{len(self.requests())} of {count} requests came")
+            time.sleep(0.05)
 
     def told(self):
         """What reminderd says was told: the texts, oldest first."""

@@ -10,6 +10,13 @@ CONFIGURATION = """
 id = "round"
 body = "This is round {{ turn }}."
 policy = "always"
+[[reminders]]
+id = "rule"
+body = "Tests come first."
+[[reminders]]
+id = "agents"
+scopes = ["agents"]
+body = "Commit nothing."
 """
 PROVIDER = """
 model = "gpt-5.5"
@@ -40,13 +47,14 @@ def shell(command):
 class Codex(unittest.TestCase):
     """Each test is one conversation."""
 
-    def begin(self, steps):
+    def begin(self, steps, settings_before=""):
         """A machine with the hooks installed."""
         self.machine = Machine(steps, CONFIGURATION)
         self.addCleanup(self.machine.close)
         self.machine.reminderd("hook", "install", "codex")
         settings = self.machine.home / ".codex" / "config.toml"
-        settings.write_text(PROVIDER.format(port=self.machine.port, project=self.machine.project))
+        provider = PROVIDER.format(port=self.machine.port, project=self.machine.project)
+        settings.write_text(settings_before + provider)
         self.begun = False
 
     def prompt(self, text, **options):
@@ -126,6 +134,52 @@ class Codex(unittest.TestCase):
         self.assert_round(2, 1, "begin")
         self.assert_round(2, 2, "go on")
         self.assert_told_once()
+
+    def places(self, number, words):
+        """Where words stand in a request."""
+        return [at for at, (_, text) in enumerate(self.texts(number)) if words in text]
+
+    def test_what_a_compaction_drops_is_told_again(self):
+        """In a turn that goes on behind the summary, else with the next prompt."""
+        in_a_turn, between = [shell("echo one")], [{"text": "first"}]
+        for steps, prompts in ((in_a_turn, ["begin"]), (between, ["begin", "go on"])):
+            with self.subTest(steps=steps):
+                # What the first request used is more than that.
+                limit = "model_auto_compact_token_limit = 10\n"
+                self.begin([*steps, {"text": "summary"}, {"text": "last"}], limit)
+                for prompt in prompts:
+                    self.prompt(prompt)
+                self.assertEqual(len(self.machine.requests()), 3)
+                held = [self.places(number, "Tests come first.") for number in range(3)]
+                self.assertEqual([len(it) for it in held], [1, 1, 1], held)
+                self.assertEqual(held[2], [len(self.texts(2)) - 1])
+                self.assertEqual(self.texts(2)[-1][0], "developer")
+                self.assertEqual(self.machine.troubles(), "")
+
+    def test_agents_are_told_for_themselves(self):
+        """An agent's prompt is no prompt of its parent's, whose turn goes on."""
+        spawn = {"name": "spawn_agent", "namespace": "multi_agent_v1"}
+        # Both run a command, so that neither is over before the other has begun.
+        self.begin([
+            {"calls": [{**spawn, "input": {"message": "look around"}}]},
+            shell("sleep 1"),
+            shell("sleep 1"),
+        ])
+        self.prompt("begin")
+        self.prompt("go on")
+        numbers = range(len(self.machine.requests()))
+        agents = [at for at in numbers if not self.places(at, "begin")]
+        self.assertTrue(agents)
+        for number in agents:
+            texts, places = self.texts(number), self.places(number, "Commit nothing.")
+            self.assertEqual(len(places), 1, texts)
+            self.assertEqual(texts[places[0] - 1], ("user", "look around"))
+        for number in set(numbers) - set(agents):
+            self.assertEqual(self.places(number, "Commit nothing."), [])
+            self.assertEqual(len(self.places(number, "Tests come first.")), 1)
+        self.assert_round(numbers[-1], 1, "begin")
+        self.assert_round(numbers[-1], 2, "go on")
+        self.assertEqual(self.machine.troubles(), "")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 //! | `{"event": …, "gives": null, "logs": TEXT}` | … and says in its log what is wrong |
 //! | `{"transcript": [LINE…]}` | the host appends these to the transcript; `"$GIVEN"` is what it was given last |
 //! | `{"file": NAME, "content": TEXT}` | somebody writes a file of the project |
+//! | `{"configuration": TEXT}` | the person's configuration says this |
 //! | `{"kill": true}` | the daemon is killed |
 //! | `{"told": [TYPE…]}` | what `reminderd log` says was told, in order |
 //!
@@ -101,6 +102,11 @@ impl World {
         } else if let Some(name) = members.get("file") {
             let path = self.project().join(name.as_str().expect("a name"));
             fs::write(path, line["content"].as_str().expect("a text")).expect("it is written");
+        } else if let Some(configuration) = members.get("configuration") {
+            let directory = self.home.path().join("config/reminderd");
+            fs::create_dir_all(&directory).expect("it is made");
+            let text = configuration.as_str().expect("a text");
+            fs::write(directory.join("reminderd.toml"), text).expect("it is written");
         } else if members.contains_key("kill") {
             self.kill();
         } else if let Some(told) = members.get("told") {

@@ -1,6 +1,7 @@
 //! What `reminderd hook install` and `uninstall` make of settings that are there.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -75,4 +76,24 @@ fn settings_that_are_not_understood_are_left_as_they_are() {
         }
         assert_eq!(fs::read_to_string(&path).expect("it is there"), text);
     }
+}
+
+#[test]
+fn the_plugin_has_the_hooks_that_are_put_in() {
+    let world = World::new("claude-code");
+    assert!(world.run(&["hook", "install", "claude-code", "--project"], "").status.success());
+    let read = |path: &Path| -> Value {
+        let text = fs::read_to_string(path).expect("it is there");
+        let mut settings: Value = serde_json::from_str(&text).expect("JSON");
+        let events = settings["hooks"].as_object_mut().expect("events");
+        for hook in events.values_mut().flat_map(|groups| groups.as_array_mut().expect("groups")) {
+            // Where the program is stands in one of them alone.
+            let command = hook["hooks"][0]["command"].as_str().expect("a command");
+            let (_, arguments) = command.split_once("reminderd ").expect("the program's name");
+            hook["hooks"][0]["command"] = arguments.into();
+        }
+        settings["hooks"].take()
+    };
+    let plugin = Path::new(env!("CARGO_MANIFEST_DIR")).join("editors/claude-code/hooks/hooks.json");
+    assert_eq!(read(&plugin), read(&world.project().join(".claude/settings.json")));
 }

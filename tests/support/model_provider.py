@@ -15,7 +15,8 @@ REQUESTS.jsonl as `{"path": …, "body": …}` before it is answered. The steps 
 request takes the next one, and after the last the answer is the text "done". A step is one of:
 
   {"text": TEXT}                          the model says this
-  {"calls": [{"name": …, "input": {…}}]}  the model calls these tools
+  {"calls": [{"name": …, "input": {…}}]}  the model calls these tools; in the responses API with the
+                                          call's "namespace", where it has one
   {"status": 500, "text": TEXT}           an error of the provider
   {"hang": SECONDS, …}                    any of them, so much later
 """
@@ -79,6 +80,7 @@ def openai_responses(step, stream):
                 "name": call["name"],
                 "arguments": json.dumps(call["input"]),
                 "status": "completed",
+                **({"namespace": call["namespace"]} if "namespace" in call else {}),
             }
             for call in step["calls"]
         ]

@@ -156,10 +156,7 @@ fn used(it: &mut Happening, input: &Json, ok: bool) -> Result<(), String> {
     let arguments = &input["tool_input"];
     let output = if ok { output(&input["tool_response"]) } else { input["error"].clone() };
     let call = text(input, "tool_use_id")?;
-    it.report(
-        "tool/end",
-        json!({ "call": call, "name": name, "input": arguments, "ok": ok, "output": output }),
-    );
+    it.called(call, name, arguments, ok, &output);
     if let Some(path) = written(input) {
         if ok {
             it.report("file/wrote", json!({ "uri": path }));

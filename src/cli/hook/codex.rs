@@ -31,19 +31,31 @@ impl Host for Codex {
         let root = input["cwd"].as_str();
         let mut it = Happening::new(text(input, "session_id")?, root, host);
         it.turn = input["turn_id"].as_str().map(str::to_owned);
-        let proof = |went_out, settles| match input["transcript_path"].as_str() {
+        it.agent = input["agent_id"].as_str().map(|id| format!("/{id}"));
+        // The end of an agent is told by its parent, which has a file of its own.
+        let transcript = input["agent_transcript_path"].as_str();
+        let transcript = transcript.or(input["transcript_path"].as_str());
+        let proof = |went_out, settles| match transcript {
             Some(path) => Proof::Transcript { path: PathBuf::from(path), went_out, settles },
             None => Proof::None,
         };
         let turn = || it.turn.clone().ok_or("the turn has no id (\"turn_id\")");
         match event {
+            // In a turn, what it gives stands behind the summary, and a request follows. Between two
+            // turns there is none.
+            "SessionStart" if input["source"] == "compact" => {
+                it.proof = proof(false, false);
+                it.wait = Some(Seam::Continuation);
+            }
             "SessionStart" => it.report("session/state", json!({})),
             "UserPromptSubmit" => {
                 let turn = turn()?;
                 it.proof = proof(false, true);
-                if let Some(mode) = input["permission_mode"].as_str() {
+                // An agent is begun by its parent with a prompt; it may get more once it has ended.
+                if it.agent.is_some() {
+                    it.report("agent/spawn", json!({ "role": input["agent_type"] }));
+                } else if let Some(mode) = input["permission_mode"].as_str() {
                     it.permission_mode(mode);
-                    it.plans(mode == "plan", true);
                 }
                 it.report("turn/begin", json!({ "turn": turn, "prompt": input["prompt"] }));
                 it.wait = Some(Seam::Prompt);
@@ -63,6 +75,12 @@ impl Host for Codex {
                 it.proof = proof(true, true);
                 let outcome = if event == "Stop" { "completed" } else { "cancelled" };
                 it.report("turn/end", json!({ "turn": turn, "outcome": outcome }));
+            }
+            "SubagentStop" => {
+                let turn = turn()?;
+                it.proof = proof(true, true);
+                it.report("turn/end", json!({ "turn": turn, "outcome": "completed" }));
+                it.report("agent/settle", json!({ "outcome": "succeeded" }));
             }
             "PreCompact" => it.proof = proof(false, true),
             "PostCompact" => {
@@ -95,6 +113,7 @@ impl Host for Codex {
                 ("PreToolUse", Some("apply_patch")),
                 ("PostToolUse", None),
                 ("PostModelRequest", None),
+                ("SubagentStop", None),
                 ("Stop", None),
                 ("Interrupt", None),
                 ("PreCompact", None),
@@ -127,16 +146,8 @@ fn used(it: &mut Happening, input: &Json) -> Result<(), String> {
     let output = &input["tool_response"];
     let code = output.as_str().and_then(|output| output.strip_prefix("Exit code: "));
     let ok = code.is_none_or(|code| code.lines().next() == Some("0"));
-    it.report(
-        "tool/end",
-        json!({
-            "call": text(input, "tool_use_id")?,
-            "name": text(input, "tool_name")?,
-            "input": input["tool_input"],
-            "ok": ok,
-            "output": output,
-        }),
-    );
+    let call = text(input, "tool_use_id")?;
+    it.called(call, text(input, "tool_name")?, &input["tool_input"], ok, output);
     let paths = patched(input);
     for path in paths.iter().filter(|_| ok) {
         it.report("file/wrote", json!({ "uri": path }));

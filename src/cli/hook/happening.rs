@@ -109,6 +109,13 @@ impl Happening {
         }
     }
 
+    /// Reports a call that is over. Its beginning is told with its end, since no WAIT is answered while
+    /// a call is open, and only the beginning says what the model passed.
+    pub fn called(&mut self, call: &str, name: &str, input: &Json, ok: bool, output: &Json) {
+        self.report("tool/begin", json!({ "call": call, "name": name, "input": input }));
+        self.report("tool/end", json!({ "call": call, "name": name, "ok": ok, "output": output }));
+    }
+
     /// Reports an event of the protocol.
     pub fn report(&mut self, method: &'static str, params: Json) {
         self.reports.push(Report::Event(method, params));
