@@ -240,7 +240,10 @@ fn a_recording_makes_a_page() {
     assert_eq!(told, recorded.told);
     for wait in waits {
         let explained = wait["rows"].as_array().expect("rows").iter();
-        let explained = explained.map(|row| &page["explanations"][row.as_u64().unwrap() as usize]);
+        let explained = explained.map(|row| {
+            let place = row.as_u64().and_then(|place| usize::try_from(place).ok());
+            &page["explanations"][place.expect("a place")]
+        });
         let speaks: Vec<_> = explained.filter(|row| row["speaks"] == true).collect();
         let entries = wait["entries"].as_array().expect("entries");
         assert_eq!(speaks.is_empty(), entries.is_empty(), "{wait}");

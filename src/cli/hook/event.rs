@@ -70,6 +70,18 @@ impl Event<'_> {
                 Report::Event(method, params) => {
                     Some((*method, self.happening.params(params.clone())))
                 }
+                Report::TurnOver { outcome } => {
+                    let client = self.client(&mut client)?;
+                    let state =
+                        client.ask::<Json>("session/state", &self.happening.params(json!({})));
+                    let turn = state
+                        .ok()
+                        .and_then(|state| state["turn"]["id"].as_str().map(str::to_owned));
+                    turn.map(|turn| {
+                        let end = json!({ "turn": turn, "outcome": outcome });
+                        ("turn/end", self.happening.params(end))
+                    })
+                }
                 Report::TaskChanged { id, changes } => {
                     let client = self.client(&mut client)?;
                     let listed = client.ask("task/list", &self.happening.params(json!({})));
@@ -79,6 +91,7 @@ impl Event<'_> {
             };
             calls.extend(call);
         }
+        calls.extend(self.compacted(&mut client, &settled)?);
         let waits = self.happening.wait.as_ref().map(|seam| {
             let wait = json!({ "seam": seam, "deadlineMs": WAIT_MS });
             ("reminder/wait", self.happening.params(wait))
@@ -160,11 +173,54 @@ impl Event<'_> {
         };
         match &self.happening.proof {
             Proof::None => vec![None; given.len()],
+            // Requests of other kinds come between: what is not in this one may be in the next.
+            Proof::Request(texts) => {
+                let arrived = |given: &Given| {
+                    given.text.is_empty() || texts.iter().any(|text| text.contains(&given.text))
+                };
+                given.iter().map(|given| fate(arrived(given), false)).collect()
+            }
             Proof::Transcript { path, went_out, settles } => {
                 let arrived = transcribed(path, given, *went_out, *settles, troubles);
                 arrived.into_iter().map(|arrived| fate(arrived, *settles)).collect()
             }
         }
+    }
+
+    /// Where a request shows that it carries the conversation, what of the told texts it does not hold
+    /// any more: the host has compacted them away, and says so nowhere else.
+    fn compacted(
+        &self,
+        client: &mut Option<Client>,
+        settled: &[(Given, Fate)],
+    ) -> Result<Option<Call>, String> {
+        let Proof::Request(texts) = &self.happening.proof else { return Ok(None) };
+        let arrived: Vec<_> =
+            settled.iter().map(|(given, _)| given).filter(|given| !given.text.is_empty()).collect();
+        if arrived.is_empty() {
+            return Ok(None);
+        }
+        let limits = json!({ "retained": true, "limit": RECORDS_MAX });
+        let history =
+            self.client(client)?.ask::<Json>("reminder/history", &self.happening.params(limits));
+        let Ok(history) = history else { return Ok(None) };
+        let is_there = |record: &&Json| {
+            let bodies = record["entries"].as_array().into_iter().flatten();
+            let mut bodies = bodies.filter_map(|entry| entry["body"].as_str());
+            bodies.all(|body| {
+                let body = (self.happening.kept)(body);
+                texts.iter().any(|text| text.contains(&body))
+            })
+        };
+        let records: Vec<_> = history["records"].as_array().into_iter().flatten().collect();
+        let mut retained: Vec<_> = records.iter().copied().filter(is_there).collect();
+        if retained.len() == records.len() {
+            return Ok(None);
+        }
+        retained.extend(arrived.iter().map(|given| &given.record));
+        let retained: Vec<_> = retained.into_iter().map(|record| &record["id"]).collect();
+        let compacted = json!({ "retained": retained, "engine": "native" });
+        Ok(Some(("history/compacted", self.happening.params(compacted))))
     }
 
     /// The daemon does not know the session, or what it had offered: opens it, hands back what the
@@ -254,12 +310,15 @@ impl Event<'_> {
     fn note(&self, delivery: &Delivery) -> Given {
         let path = match &self.happening.proof {
             Proof::Transcript { path, .. } => path.clone(),
-            Proof::None => PathBuf::new(),
+            Proof::None | Proof::Request(_) => PathBuf::new(),
         };
         Given {
             agent: self.happening.agent.clone(),
             token: delivery.token.clone(),
-            text: delivery.message.as_ref().map_or_else(String::new, |it| it.content.clone()),
+            text: delivery
+                .message
+                .as_ref()
+                .map_or_else(String::new, |it| (self.happening.kept)(&it.content)),
             record: serde_json::to_value(&delivery.record).unwrap_or_default(),
             offset: receipt::length(&path),
         }

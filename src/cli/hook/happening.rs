@@ -34,6 +34,8 @@ pub struct Happening {
     pub agent: Option<String>,
     /// What it proves of what was given to the host before.
     pub proof: Proof,
+    /// How the host writes down a text that it was given.
+    pub kept: fn(&str) -> String,
     /// What is reported, in order.
     pub reports: Vec<Report>,
     /// Whether the host is about to call a model, and takes a text with it.
@@ -55,6 +57,11 @@ pub enum Report {
         /// What changed.
         changes: Map<String, Json>,
     },
+    /// The open turn is over, of a host that has no names for its turns.
+    TurnOver {
+        /// How it ended.
+        outcome: &'static str,
+    },
 }
 
 /// What an event proves of the texts that were given to the host before it.
@@ -62,6 +69,8 @@ pub enum Report {
 pub enum Proof {
     /// Nothing.
     None,
+    /// The texts of the request that is about to go out.
+    Request(Vec<String>),
     /// What stands in a transcript that the host writes.
     Transcript {
         /// The file.
@@ -82,6 +91,7 @@ impl Happening {
             host,
             agent: None,
             proof: Proof::None,
+            kept: str::to_owned,
             reports: Vec::new(),
             wait: None,
             turn: None,

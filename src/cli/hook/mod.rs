@@ -8,6 +8,7 @@
 mod claude_code;
 mod codex;
 mod event;
+mod gemini;
 mod happening;
 mod notes;
 mod receipt;
@@ -25,6 +26,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use self::claude_code::ClaudeCode;
 use self::codex::Codex;
 use self::event::Event;
+use self::gemini::Gemini;
 use self::happening::Host;
 use super::logging;
 use super::paint::{self, Failure};
@@ -113,6 +115,8 @@ enum Agent {
     ClaudeCode,
     /// Codex CLI
     Codex,
+    /// Gemini CLI, of Google
+    Gemini,
 }
 
 impl Agent {
@@ -120,6 +124,7 @@ impl Agent {
         match self {
             Self::ClaudeCode => &ClaudeCode,
             Self::Codex => &Codex,
+            Self::Gemini => &Gemini,
         }
     }
 
@@ -127,6 +132,7 @@ impl Agent {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::Gemini => "gemini",
         }
     }
 }
