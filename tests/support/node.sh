@@ -1,9 +1,10 @@
-# To be sourced: puts a Node.js of version 20 or newer, with npm, on the PATH. The machine's own is
-# taken when it will do, else the one from PyPI, kept in target/tools.
+# To be sourced: puts a Node.js of version 20 (or of $node_wanted) or newer, with npm, on the PATH.
+# The machine's own is taken when it will do, else the one from PyPI, kept in target/tools.
 
 node_will_do() {
   command -v npm >/dev/null &&
-    node --eval 'process.exit(process.versions.node.split(".")[0] >= 20 ? 0 : 1)' 2>/dev/null
+    node --eval 'process.exit(process.versions.node.split(".")[0] >= process.argv[1] ? 0 : 1)' \
+      "${node_wanted:-20}" 2>/dev/null
 }
 
 if ! node_will_do; then

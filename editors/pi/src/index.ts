@@ -1,0 +1,4 @@
+/** What pi loads. */
+import { extension } from "./extension.js";
+
+export default extension();
