@@ -23,8 +23,8 @@ const HEADER_BYTES_MAX: u64 = 64 * 1024;
 /// were answered, and what the daemon saw of files and configuration, so that it plays anywhere
 /// without the machine that it was made on. `start` has every session recorded that is opened from then
 /// on, by running daemons too, until `stop`; without either the recordings are listed. They hold what
-/// models were told, and of files as much as was looked at, but of secret ones nothing. Only you can read
-/// them. One becomes no larger than 64 MiB, and the oldest of more than 1 GiB are removed;
+/// models were told, what clients reported (prompts, calls and what these printed too), and of files as much
+/// as was looked at, but of secret ones nothing. Only you can read them. One becomes no larger than 64 MiB, and the oldest of more than 1 GiB are removed;
 /// `reminderd forget` removes those of its session.
 #[derive(Debug, Args)]
 #[command(

@@ -334,6 +334,14 @@ impl Secrecy {
         Looking { secrecy: self, real_root, git: self.git.round() }
     }
 
+    /// Whether the content of a file is a secret, or denied, by its name alone. Looks at no disk.
+    pub fn is_withheld_by_name(&self, shown: &Path) -> bool {
+        let shown = lexical(shown);
+        let relative = below(&shown, [self.root.as_deref(), None]);
+        self.secret.decide(&shown, relative).unwrap_or_else(|| is_secret(&shown))
+            || self.deny.decide(&shown, relative) == Some(true)
+    }
+
     /// Whether changes of a file are nobody's business: it lies in the daemon's own state or in a
     /// directory of the session's bookkeeping.
     pub fn never_watched(&self, shown: &Path, real: &Path) -> bool {

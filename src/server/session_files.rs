@@ -21,7 +21,7 @@ use crate::engine::{
     RefusalKind, ScopePath, Serial, Session, Wanted,
 };
 use crate::files::secrecy::{self, Secrecy};
-use crate::files::{self, Bounds, Desk, Files};
+use crate::files::{self, Bounds, Desk, Files, identity};
 use crate::reminders::EditedFilesSettings;
 
 /// The files of one session.
@@ -176,6 +176,11 @@ impl SessionFiles {
     pub fn secrecy(&self, session: &Session) -> Arc<Secrecy> {
         self.follow(session);
         self.desk.secrecy()
+    }
+
+    /// Whether a recording holds no content of a file, which its name tells.
+    pub fn is_withheld(&self, path: &str) -> bool {
+        self.desk.secrecy().is_withheld_by_name(&identity::on_disk(path))
     }
 
     /// How many files are watched, and how much is kept of them. Of a session that was restored they

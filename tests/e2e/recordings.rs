@@ -65,6 +65,16 @@ impl Recorded {
             "file/read",
             json!({"session": "s", "uri": secret, "text": "KEY=xyzzy-1\n"}),
         );
+        // An editor has it open, and the person speaks of it.
+        let document =
+            json!({"uri": secret, "languageId": "x", "version": 1, "text": "KEY=xyzzy-1\n"});
+        client.notify("textDocument/didOpen", json!({"textDocument": document}));
+        let change = json!({"textDocument": {"uri": secret, "version": 2},
+            "contentChanges": [{"text": "KEY=xyzzy-3\n"}]});
+        client.notify("textDocument/didChange", change);
+        let mention =
+            json!({"session": "s", "kind": "file", "target": secret, "content": "KEY=xyzzy-4\n"});
+        done(&mut client, "mention/add", mention);
         done(&mut client, "reminder/enqueue", json!({"session": "s", "body": "مرحبا $HOME"}));
         tell(&mut client, &mut told);
         write("src/code.rs", "one\nthree\n");

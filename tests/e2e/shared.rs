@@ -665,7 +665,13 @@ fn over_the_loopback_the_secret_decides() {
     // The port of a daemon that is gone may be somebody else's now: they know nothing of the secret.
     kill(home.daemon(), "-KILL");
     assert_eq!(client.expect_exit(), 1);
-    let stranger = std::net::TcpListener::bind(("127.0.0.1", port)).expect("it is free");
+    // The system takes a moment to take away what a process that was killed had open.
+    let mut stranger = None;
+    assert!(wait_until(PATIENCE, || {
+        stranger = std::net::TcpListener::bind(("127.0.0.1", port)).ok();
+        stranger.is_some()
+    }));
+    let stranger = stranger.expect("it is free");
     std::thread::spawn(move || {
         while let Ok((mut stream, _)) = stranger.accept() {
             let said = stream.write_all(b"{\"reminderd\":\"0.1.0\",\"answer\":\"welcome\"}\n");

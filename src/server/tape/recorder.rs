@@ -18,6 +18,7 @@ use serde_json::Value as Json;
 use super::played::Client;
 use super::reel::{Entry, Notes, Out, Reel};
 use crate::engine::{Millis, short_name};
+use crate::files::identity;
 use crate::server::daemon::{Daemon, tag};
 use crate::server::handlers::{self, Call};
 use crate::server::{Answer, Connection, Outcome};
@@ -178,7 +179,11 @@ impl Recorder {
             return call(&Notes::default());
         }
         let mut params: Json = serde_json::from_str(params).unwrap_or_default();
-        withhold(method.name, &mut params);
+        let is_secret = |path: &str| {
+            let slots = reels.iter().filter_map(|(session, _)| daemon.slot(session, at).ok());
+            slots.into_iter().any(|slot| slot.files().is_withheld(path))
+        };
+        withhold(method.name, &mut params, is_secret);
         let client = client(connection);
         let entries = reels.iter().map(|(_, reel)| {
             (Arc::clone(reel), Entry::new(at, client.clone(), method.name, params.clone()))
@@ -417,12 +422,37 @@ fn client(connection: &Connection) -> Client {
     Client { id: connection.id(), name, options }
 }
 
-/// Takes out what a recording does not hold: texts of files, of which it has what the daemon saw.
-fn withhold(method: &str, params: &mut Json) {
-    if matches!(method, "file/read" | "file/wrote")
-        && let Some(members) = params.as_object_mut()
-    {
-        members.remove("text");
+/// Takes out what a recording does not hold: texts of files that are read or written, of which it has
+/// what the daemon saw, and any of secret ones.
+fn withhold(method: &str, params: &mut Json, is_secret: impl Fn(&str) -> bool) {
+    let subject = match method {
+        "file/read" | "file/wrote" => {
+            if let Some(members) = params.as_object_mut() {
+                members.remove("text");
+            }
+            return;
+        }
+        "mention/add" => &params["target"],
+        "textDocument/didChange" | "textDocument/didOpen" | "textDocument/didSave" => {
+            &params["textDocument"]["uri"]
+        }
+        _ => return,
+    };
+    let path = subject.as_str().map(identity::path_of);
+    if !path.is_some_and(|path| is_secret(&path)) {
+        return;
+    }
+    for (place, nothing) in [
+        ("/content", Json::from("")),
+        ("/text", Json::from("")),
+        ("/textDocument/text", Json::from("")),
+        ("/contentChanges", Json::Array(Vec::new())),
+    ] {
+        if let Some(member) = params.pointer_mut(place)
+            && !member.is_null()
+        {
+            *member = nothing;
+        }
     }
 }
 
