@@ -188,6 +188,9 @@ pub struct SurroundingsParams {
     /// What looks at files find.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<Value>,
+    /// Whether the next request is not answered before it is cancelled.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unanswered: bool,
 }
 
 /// The answer to `reminderd/clock`.

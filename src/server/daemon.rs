@@ -621,7 +621,12 @@ impl Application for Served {
         let client = daemon.played.as_ref().and_then(|played| played.client());
         let connection = client.as_ref().unwrap_or(connection);
         let notes = &Notes::default();
-        handlers::call(&handlers::Call { daemon, connection, method, params, at, notes })
+        let call = handlers::Call { daemon, connection, method, params, at, notes };
+        let outcome = handlers::call(&call);
+        match &daemon.played {
+            Some(played) => played.outcome(method.name, outcome),
+            None => outcome,
+        }
     }
 
     fn closed(&self, connection: &Arc<Connection>) {

@@ -77,6 +77,12 @@ impl Recorded {
         done(&mut client, "mention/add", mention);
         done(&mut client, "reminder/enqueue", json!({"session": "s", "body": "مرحبا $HOME"}));
         tell(&mut client, &mut told);
+        // One that is cancelled before anything is looked at for it.
+        let wait = json!({"jsonrpc": "2.0", "id": "w", "method": "reminder/wait",
+            "params": {"session": "s"}});
+        let cancel = json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": "w"}});
+        client.send_bytes(format!("{wait}\n{cancel}\n").as_bytes());
+        assert_eq!(client.expect_answer(&json!("w"))["error"]["code"], -32800);
         write("src/code.rs", "one\nthree\n");
         write(".env", "KEY=xyzzy-2\n");
         tell(&mut client, &mut told);

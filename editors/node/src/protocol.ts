@@ -2602,6 +2602,10 @@ export interface SurroundingsParams {
    * What looks at files find.
    */
   seen?: unknown[] | null;
+  /**
+   * Whether the next request is not answered before it is cancelled.
+   */
+  unanswered?: boolean | null;
 }
 /**
  * `task/put`: write one task.

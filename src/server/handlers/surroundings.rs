@@ -50,6 +50,9 @@ fn taken(call: &Call<'_>) -> Result<(), ErrorObject> {
         let ledger: Ledger = tape::read("ledger", ledger).map_err(misfit)?;
         played.keep(ledger);
     }
+    if params.unanswered {
+        played.leave_unanswered();
+    }
     let seen = params.seen.into_iter().map(|glimpse| tape::read("seen", glimpse));
     played.see(seen.collect::<Result<_, _>>().map_err(misfit)?);
     if let Some(standing) = params.configuration {

@@ -2,6 +2,7 @@
 //! says (`reminderd/surroundings`).
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -10,10 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::glimpse::Glimpse;
+use super::recorder::is_recorded;
 use crate::engine::{FileState, Findings, Line, ScopePath, Wanted};
 use crate::files::Looked;
 use crate::server::lsp::InitializeRequest;
-use crate::server::{Connection, Peer};
+use crate::server::{Connection, Outcome, Peer};
 
 /// The client that messages come from, as recordings name it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -48,6 +50,8 @@ struct World {
     ledgers: BTreeMap<String, Vec<Line>>,
     clients: BTreeMap<u64, Arc<Connection>>,
     speaks: Option<Arc<Connection>>,
+    /// Whether the next request is left unanswered.
+    leaves_unanswered: bool,
 }
 
 impl Played {
@@ -120,6 +124,27 @@ impl Played {
         let connection = Arc::clone(connection);
         world.speaks = Some(Arc::clone(&connection));
         is_new.then_some(connection)
+    }
+
+    /// The next request that takes its time is cancelled before it is answered.
+    pub fn leave_unanswered(&self) {
+        self.0.lock().leaves_unanswered = true;
+    }
+
+    /// What becomes of a call: it may have to wait until it is cancelled. Not one that no recording holds,
+    /// as who makes a page of it asks.
+    pub fn outcome(&self, method: &str, outcome: Outcome) -> Outcome {
+        if !is_recorded(method) {
+            return outcome;
+        }
+        let is_left = std::mem::take(&mut self.0.lock().leaves_unanswered);
+        match outcome {
+            Outcome::Later(future) if is_left => Outcome::Later(Box::pin(async move {
+                let _undone_by_the_cancel = future;
+                pending().await
+            })),
+            outcome => outcome,
+        }
     }
 
     /// The client that speaks.

@@ -41,6 +41,11 @@ const QUESTIONS: &[&str] = &[
     "task/list",
 ];
 
+/// Whether messages of a method are recorded.
+pub(super) fn is_recorded(method: &str) -> bool {
+    !QUESTIONS.contains(&method) && !method.starts_with("reminderd/")
+}
+
 /// The recordings of a state directory, as its commands and its daemon see them.
 #[derive(Clone, Debug)]
 pub struct Recordings(PathBuf);
@@ -221,7 +226,7 @@ impl Recorder {
             into: Option<String>,
             token: Option<String>,
         }
-        if QUESTIONS.contains(&method.name) || method.name.starts_with("reminderd/") {
+        if !is_recorded(method.name) {
             return Vec::new();
         }
         let opens = matches!(method.name, "session/open" | "session/fork");
@@ -355,12 +360,15 @@ impl Watched {
                 self.end(true);
                 Outcome::Applied(future)
             }
-            Outcome::Later(future) => Outcome::Later(Box::pin(async move {
+            Outcome::Later(future) => {
+                // It may be cancelled before anybody asks for its answer.
                 let unanswered = Unanswered(Some(self));
-                let answer = future.await;
-                unanswered.answered(&answer);
-                answer
-            })),
+                Outcome::Later(Box::pin(async move {
+                    let answer = future.await;
+                    unanswered.answered(&answer);
+                    answer
+                }))
+            }
             Outcome::First(future) => Outcome::First(Box::pin(async move {
                 let outcome = future.await;
                 self.notes.came();

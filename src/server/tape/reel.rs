@@ -473,6 +473,9 @@ impl Script {
         if !seen.is_empty() {
             given.insert("seen".to_owned(), seen.into());
         }
+        if let Some(Outcome::Cancelled) = &*entry.outcome.lock() {
+            given.insert("unanswered".to_owned(), true.into());
+        }
         if !given.is_empty() {
             self.surroundings(&given.into());
         }
