@@ -293,6 +293,13 @@ pub struct Secrecy {
     problems: Vec<String>,
 }
 
+impl Default for Secrecy {
+    /// Of no session: the built-in secrets.
+    fn default() -> Self {
+        Self::new(None, &Options::default())
+    }
+}
+
 impl Secrecy {
     /// For a session with this root, as it spells it. Reads nothing: the disk is asked at each verdict.
     pub fn new(root: Option<&Path>, options: &Options) -> Self {

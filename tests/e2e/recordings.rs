@@ -313,6 +313,53 @@ fn recording_is_begun_and_ended_by_a_word_and_forgotten_with_the_session() {
     assert_eq!(count(), 0);
 }
 
+/// What checkers said before a session was opened is of no one session, and in each recording.
+#[test]
+fn what_was_said_of_files_before_a_session_is_in_its_recording() {
+    let home = Home::new();
+    let file = home.path().join("code.rs");
+    fs::write(&file, "one\n").expect("it can be written");
+    assert!(command(&home, &["record", "start"]).status().expect("it runs").success());
+    let mut told = Vec::new();
+    let mut client = home.connect();
+    let problem = |text: &str| {
+        json!({"range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 3}},
+            "severity": 1, "message": text})
+    };
+    let publish = |client: &mut Daemon, problems: Vec<Value>| {
+        done(
+            client,
+            "diagnostic/publish",
+            json!({"uri": file, "checker": "c", "diagnostics": problems}),
+        );
+    };
+    // What a session denies is known before it is opened, too.
+    for name in ["secret.pem", "denied.txt"] {
+        let document = json!({"uri": home.path().join(name), "languageId": "x", "version": 1,
+            "text": "xyzzy"});
+        client.notify("textDocument/didOpen", json!({"textDocument": document}));
+    }
+    publish(&mut client, vec![problem("old")]);
+    let opening = json!({"session": "s", "root": home.path(), "deny": ["denied.txt"]});
+    done(&mut client, "session/open", opening);
+    done(&mut client, "turn/begin", json!({"session": "s", "turn": "1"}));
+    done(&mut client, "edit/begin", json!({"session": "s", "uris": [file]}));
+    done(&mut client, "edit/end", json!({"session": "s", "uris": [{"uri": file}], "ok": true}));
+    publish(&mut client, vec![problem("old"), problem("new")]);
+    tell(&mut client, &mut told);
+    assert!(told[0].contains("there before") && told[0].contains("old"), "{told:?}");
+    done(&mut client, "session/close", json!({"session": "s"}));
+    let files = || json_of(&home, &["record"]);
+    assert!(wait_until(PATIENCE, || files().len() == 1));
+    let recording = files()[0]["file"].as_str().expect("a path").to_owned();
+    assert!(wait_until(PATIENCE, || {
+        let output = command(&home, &["replay", &recording]).output().expect("it runs");
+        String::from_utf8_lossy(&output.stdout).contains("1 WAIT, 1 reminder")
+    }));
+    let text = fs::read_to_string(&recording).expect("it can be read");
+    assert!(text.contains("denied.txt") && !text.contains("xyzzy"), "{text}");
+}
+
 /// A recording that begins in the midst of a session has what went before.
 #[test]
 fn a_session_that_is_live_already_is_recorded_from_its_next_opening() {

@@ -7,8 +7,13 @@ use serde_json::Value;
 
 use super::World;
 
-const AGENTS: &[(&str, &str)] =
-    &[("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")];
+/// The agents, with their settings: the user's and a project's.
+const AGENTS: &[(&str, &str, &str)] = &[
+    ("claude-code", ".claude/settings.json", ".claude/settings.json"),
+    ("codex", ".codex/hooks.json", ".codex/hooks.json"),
+    ("copilot", ".copilot/settings.json", ".github/copilot/settings.json"),
+    ("gemini", ".gemini/settings.json", ".gemini/settings.json"),
+];
 const THEIRS: &str = r#"{
   // what is mine
   "model": "m",
@@ -25,7 +30,7 @@ const THEIRS: &str = r#"{
 
 #[test]
 fn what_is_put_in_can_be_taken_out_and_nothing_else_is_touched() {
-    for (agent, file) in AGENTS {
+    for (agent, file, _) in AGENTS {
         let world = World::new(agent);
         let path = world.home.path().join(file);
         fs::create_dir_all(path.parent().expect("a directory")).expect("it is made");
@@ -51,7 +56,7 @@ fn what_is_put_in_can_be_taken_out_and_nothing_else_is_touched() {
 
 #[test]
 fn settings_of_a_project_are_made_where_there_are_none() {
-    for (agent, file) in AGENTS {
+    for (agent, _, file) in AGENTS {
         let world = World::new(agent);
         assert!(world.run(&["hook", "install", agent, "--project"], "").status.success());
         let path = world.project().join(file);

@@ -174,7 +174,7 @@ impl Event<'_> {
         match &self.happening.proof {
             Proof::None => vec![None; given.len()],
             // Requests of other kinds come between: what is not in this one may be in the next.
-            Proof::Request(texts) => {
+            Proof::Request { texts, .. } => {
                 let arrived = |given: &Given| {
                     given.text.is_empty() || texts.iter().any(|text| text.contains(&given.text))
                 };
@@ -194,7 +194,9 @@ impl Event<'_> {
         client: &mut Option<Client>,
         settled: &[(Given, Fate)],
     ) -> Result<Option<Call>, String> {
-        let Proof::Request(texts) = &self.happening.proof else { return Ok(None) };
+        let Proof::Request { texts, is_whole: true } = &self.happening.proof else {
+            return Ok(None);
+        };
         let arrived: Vec<_> =
             settled.iter().map(|(given, _)| given).filter(|given| !given.text.is_empty()).collect();
         if arrived.is_empty() {
@@ -310,7 +312,7 @@ impl Event<'_> {
     fn note(&self, delivery: &Delivery) -> Given {
         let path = match &self.happening.proof {
             Proof::Transcript { path, .. } => path.clone(),
-            Proof::None | Proof::Request(_) => PathBuf::new(),
+            Proof::None | Proof::Request { .. } => PathBuf::new(),
         };
         Given {
             agent: self.happening.agent.clone(),

@@ -52,7 +52,8 @@ impl Host for Gemini {
                 let messages = input["llm_request"]["messages"].as_array();
                 let texts = messages.into_iter().flatten();
                 let texts = texts.filter_map(|message| message["content"].as_str());
-                it.proof = Proof::Request(texts.map(str::to_owned).collect());
+                let texts = texts.map(str::to_owned).collect();
+                it.proof = Proof::Request { texts, is_whole: true };
             }
             "BeforeTool" => {
                 let Some(path) = written(input) else { return Ok(None) };

@@ -69,8 +69,13 @@ pub enum Report {
 pub enum Proof {
     /// Nothing.
     None,
-    /// The texts of the request that is about to go out.
-    Request(Vec<String>),
+    /// Texts of the request that is about to go out.
+    Request {
+        /// The texts.
+        texts: Vec<String>,
+        /// Whether they are all that there are, so that what they lack is gone.
+        is_whole: bool,
+    },
     /// What stands in a transcript that the host writes.
     Transcript {
         /// The file.

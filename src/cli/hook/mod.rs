@@ -7,6 +7,7 @@
 
 mod claude_code;
 mod codex;
+mod copilot;
 mod event;
 mod gemini;
 mod happening;
@@ -25,6 +26,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use self::claude_code::ClaudeCode;
 use self::codex::Codex;
+use self::copilot::Copilot;
 use self::event::Event;
 use self::gemini::Gemini;
 use self::happening::Host;
@@ -115,6 +117,8 @@ enum Agent {
     ClaudeCode,
     /// Codex CLI
     Codex,
+    /// Copilot CLI, of GitHub
+    Copilot,
     /// Gemini CLI, of Google
     Gemini,
 }
@@ -124,6 +128,7 @@ impl Agent {
         match self {
             Self::ClaudeCode => &ClaudeCode,
             Self::Codex => &Codex,
+            Self::Copilot => &Copilot,
             Self::Gemini => &Gemini,
         }
     }
@@ -132,6 +137,7 @@ impl Agent {
         match self {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
+            Self::Copilot => "copilot",
             Self::Gemini => "gemini",
         }
     }

@@ -9,6 +9,7 @@
 //! daemon that plays a recording has in place of its machine. Both speak of what was seen of files as
 //! [`Glimpse`].
 
+mod backlog;
 mod glimpse;
 mod played;
 mod recorder;

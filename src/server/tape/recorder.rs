@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 use std::time::Duration;
@@ -15,10 +16,12 @@ use reminderd_protocol::methods::Method;
 use serde::Deserialize;
 use serde_json::Value as Json;
 
+use super::backlog::{Backlog, Said, is_kept};
 use super::played::Client;
 use super::reel::{Entry, Notes, Out, Reel};
 use crate::engine::{Millis, short_name};
 use crate::files::identity;
+use crate::files::secrecy::{self, Secrecy};
 use crate::server::daemon::{Daemon, tag};
 use crate::server::handlers::{self, Call};
 use crate::server::{Answer, Connection, Outcome};
@@ -149,6 +152,9 @@ fn begin_file(path: &Path) -> io::Result<File> {
 pub struct Recorder {
     recordings: Recordings,
     reels: Mutex<BTreeMap<String, Arc<Reel>>>,
+    /// Whether sessions were to be recorded when it was last looked.
+    is_awake: AtomicBool,
+    backlog: Mutex<Backlog>,
     /// Started with the first recording: no message waits for a disk.
     writer: Mutex<Option<Sender<Writing>>>,
 }
@@ -165,7 +171,13 @@ enum Writing {
 impl Recorder {
     /// Records into this directory.
     pub fn new(recordings: Recordings) -> Self {
-        Self { recordings, reels: Mutex::default(), writer: Mutex::default() }
+        Self {
+            is_awake: recordings.are_on().into(),
+            recordings,
+            reels: Mutex::default(),
+            backlog: Mutex::default(),
+            writer: Mutex::default(),
+        }
     }
 
     /// Hands a message to its handler, and notes what comes of it.
@@ -180,16 +192,23 @@ impl Recorder {
         let call =
             |notes: &Notes| handlers::call(&Call { daemon, connection, method, params, at, notes });
         let reels = self.concerned(daemon, method, params, at);
-        if reels.is_empty() {
+        let is_kept = is_kept(method.name) && self.is_awake.load(Ordering::Relaxed);
+        if reels.is_empty() && !is_kept {
             return call(&Notes::default());
         }
         let mut params: Json = serde_json::from_str(params).unwrap_or_default();
         let is_secret = |path: &str| {
             let slots = reels.iter().filter_map(|(session, _)| daemon.slot(session, at).ok());
-            slots.into_iter().any(|slot| slot.files().is_withheld(path))
+            // Whoever is recorded later has the built-in secrets at least.
+            Secrecy::default().is_withheld_by_name(Path::new(path))
+                || slots.into_iter().any(|slot| slot.files().is_withheld(path))
         };
         withhold(method.name, &mut params, is_secret);
         let client = client(connection);
+        if is_kept {
+            let (client, params) = (client.clone(), params.clone());
+            self.backlog.lock().note(Said { at, client, method: method.name, params });
+        }
         let entries = reels.iter().map(|(_, reel)| {
             (Arc::clone(reel), Entry::new(at, client.clone(), method.name, params.clone()))
         });
@@ -225,6 +244,8 @@ impl Recorder {
             session: Option<String>,
             into: Option<String>,
             token: Option<String>,
+            root: Option<String>,
+            deny: Option<Vec<String>>,
         }
         if !is_recorded(method.name) {
             return Vec::new();
@@ -233,7 +254,7 @@ impl Recorder {
         if !opens && self.reels.lock().is_empty() {
             return Vec::new();
         }
-        let Ok(Names { session, into, token }) = serde_json::from_str(params) else {
+        let Ok(Names { session, into, token, root, deny }) = serde_json::from_str(params) else {
             return Vec::new();
         };
         let session = if method.name == "session/fork" { into } else { session };
@@ -242,8 +263,20 @@ impl Recorder {
             (Some(session), _) => {
                 let mut reels = self.reels.lock();
                 let mut reel = reels.get(&session).cloned();
-                if reel.is_none() && opens && self.recordings.are_on() {
+                if reel.is_none() && opens && self.wakes() {
                     let begun = Arc::new(Reel::new(&session, at, self.out(&session, at)));
+                    let options = secrecy::Options {
+                        deny: deny.unwrap_or_default(),
+                        ..secrecy::Options::default()
+                    };
+                    let root = root.map(|root| identity::path_of(&root));
+                    let secrecy = Secrecy::new(root.as_deref().map(Path::new), &options);
+                    for Said { at, client, method, mut params } in self.backlog.lock().all() {
+                        withhold(method, &mut params, |path| {
+                            secrecy.is_withheld_by_name(Path::new(path))
+                        });
+                        begun.begin_behind(Entry::new(at, client, method, params));
+                    }
                     reel = Some(Arc::clone(&begun));
                     reels.insert(session.clone(), begun);
                 }
@@ -264,6 +297,13 @@ impl Recorder {
         }
     }
 
+    /// Whether sessions that are opened now are recorded.
+    fn wakes(&self) -> bool {
+        let is_on = self.recordings.are_on();
+        self.is_awake.store(is_on, Ordering::Relaxed);
+        is_on
+    }
+
     /// Where a recording's lines go.
     fn out(&self, session: &str, at: Millis) -> Box<dyn Out> {
         let path = self.recordings.path(session, at);
@@ -278,6 +318,7 @@ impl Recorder {
 
     /// A client is gone.
     pub fn closed(&self, client: u64) {
+        self.backlog.lock().disconnect(client);
         let reels: Vec<_> = self.reels.lock().values().cloned().collect();
         for reel in reels {
             let _order = reel.order.lock();

@@ -262,10 +262,20 @@ impl Reel {
         Self { order: Mutex::default(), script: Mutex::new(Script::new(session, at, out)) }
     }
 
-    /// Whether nothing was written or waits yet.
+    /// A message that came before the recording began, and still holds.
+    pub fn begin_behind(&self, entry: Entry) {
+        entry.is_complete.store(true, Ordering::Release);
+        *entry.outcome.lock() = Some(Outcome::Effected);
+        let entry = Arc::new(entry);
+        let mut script = self.script.lock();
+        script.before += 2;
+        script.queue.extend([Item::Came(Arc::clone(&entry)), Item::Ended(entry)]);
+    }
+
+    /// Whether nothing of the session itself was written or waits yet.
     fn is_blank(&self) -> bool {
         let script = self.script.lock();
-        script.header.is_some() && script.queue.is_empty()
+        script.header.is_some() && script.queue.len() == script.before
     }
 
     /// Gives it up if nothing was written yet, and says so.
@@ -315,6 +325,8 @@ struct Script {
     /// What is written in front of the first line.
     header: Option<String>,
     queue: VecDeque<Item>,
+    /// How many of them came before the recording began.
+    before: usize,
     /// Entries whose `send` stands in the script, by their addresses, with the names of the answers.
     sent: BTreeMap<usize, String>,
     names: u64,
@@ -339,6 +351,7 @@ impl Script {
             out,
             header: Some(format!("# {header}\n{initialize}\n")),
             queue: VecDeque::new(),
+            before: 0,
             sent: BTreeMap::new(),
             names: 0,
             now: EPOCH,
