@@ -6,7 +6,7 @@ import signal
 import subprocess
 import unittest
 
-from machine import HERE, REMINDERD, Machine
+from machine import HERE, Machine
 
 CONFIGURATION = """
 [[reminders]]
@@ -46,9 +46,6 @@ class Pi(unittest.TestCase):
         """A machine with the extension."""
         self.machine = machine = Machine(steps, CONFIGURATION)
         self.addCleanup(machine.close)
-        (machine.home / "bin").mkdir()
-        (machine.home / "bin" / "reminderd").symlink_to(REMINDERD)
-        machine.environment["PATH"] = f"{machine.home / 'bin'}:{machine.environment['PATH']}"
         # Nothing is looked up outside, neither updates nor models.
         machine.environment["PI_OFFLINE"] = "1"
         machine.environment["PI_TELEMETRY"] = "0"
