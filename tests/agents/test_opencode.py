@@ -145,7 +145,11 @@ class OpenCode(unittest.TestCase):
         self.prompt("begin")
         self.prompt("proceed")
         self.assert_round(-1, 1, "begin")
-        self.assertEqual(len(self.places(-1, "This is round 2.")), 1)
+        # The turn that the new daemon found open counts for itself.
+        rounds = [text for text in self.machine.told() if "This is round" in text]
+        self.assertGreaterEqual(len(rounds), 2)
+        for text in rounds:
+            self.assertEqual(len(self.places(-1, text)), 1, text)
         self.assert_told_once()
 
     def test_a_daemon_that_hangs_does_not_keep_the_agent(self):
