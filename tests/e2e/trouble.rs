@@ -203,7 +203,7 @@ fn doctor_sees_files_that_others_may_read_and_editors_with_and_without_reminderd
     assert!(is_wrong && finding["what"].as_str().is_some_and(|it| it.contains("ledger.sqlite3")));
     assert!(finding["advice"].as_str().is_some_and(|it| it.starts_with("chmod -R go= ")));
     fs::set_permissions(&file, Permissions::from_mode(0o600)).expect("it is changed");
-    for program in ["emacs", "nvim", "code"] {
+    for program in ["emacs", "nvim", "code", "pi", "opencode"] {
         let program = home.path().join("bin").join(program);
         fs::create_dir_all(program.parent().expect("a directory")).expect("it is made");
         fs::write(&program, "").expect("it is written");
@@ -211,6 +211,9 @@ fn doctor_sees_files_that_others_may_read_and_editors_with_and_without_reminderd
     }
     fs::create_dir_all(home.path().join(".emacs.d")).expect("it is made");
     fs::write(home.path().join(".emacs.d/init.el"), "(require 'reminderd)\n").expect("written");
+    fs::create_dir_all(home.path().join(".config/opencode")).expect("it is made");
+    let plugin = "{\"plugin\": [\"file:///reminderd/editors/opencode/dist/index.js\"]}";
+    fs::write(home.path().join(".config/opencode/opencode.json"), plugin).expect("written");
     fs::create_dir_all(home.path().join(".vscode/extensions/reminderd.reminderd-0.1.0"))
         .expect("it is made");
     let (is_wrong, all) = found(&home);
@@ -218,6 +221,8 @@ fn doctor_sees_files_that_others_may_read_and_editors_with_and_without_reminderd
     for (name, state) in [("Emacs", "ok"), ("Neovim", "note"), ("VS Code", "ok")] {
         assert_eq!(of(&all, "editors and languages", name)["state"], state, "{all:?}");
     }
+    assert_eq!(of(&all, "agents", "pi")["state"], "note", "{all:?}");
+    assert_eq!(of(&all, "agents", "OpenCode")["state"], "ok", "{all:?}");
     let advice = &of(&all, "editors and languages", "Neovim")["advice"];
     assert!(advice.as_str().is_some_and(|it| it.contains("editors/neovim/README.md")));
     client.request("shutdown", Value::Null);

@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use super::super::hook;
 use super::{Finding, State};
 
-/// An editor or a language, and what reminderd has for it in the project's own tree.
+/// An editor, a language or an agent without hooks, and what reminderd has for it in the project's own tree.
 struct Editor {
+    about: &'static str,
     name: &'static str,
     programs: &'static [&'static str],
     guide: &'static str,
@@ -18,8 +19,12 @@ struct Editor {
     settings: &'static [&'static str],
 }
 
+const EDITING: &str = "editors and languages";
+const AGENTS: &str = "agents";
+
 const EDITORS: &[Editor] = &[
     Editor {
+        about: EDITING,
         name: "Emacs",
         programs: &["emacs"],
         guide: "editors/emacs/README.md",
@@ -34,6 +39,7 @@ const EDITORS: &[Editor] = &[
         ],
     },
     Editor {
+        about: EDITING,
         name: "Neovim",
         programs: &["nvim"],
         guide: "editors/neovim/README.md",
@@ -46,24 +52,50 @@ const EDITORS: &[Editor] = &[
         ],
     },
     Editor {
+        about: EDITING,
         name: "VS Code",
         programs: &["code", "codium"],
         guide: "editors/vscode/README.md",
         settings: &[".vscode/extensions", ".vscode-oss/extensions", ".vscode-server/extensions"],
     },
-    Editor { name: "Node.js", programs: &["node"], guide: "editors/node/README.md", settings: &[] },
     Editor {
+        about: EDITING,
+        name: "Node.js",
+        programs: &["node"],
+        guide: "editors/node/README.md",
+        settings: &[],
+    },
+    Editor {
+        about: EDITING,
         name: "Python",
         programs: &["python3"],
         guide: "editors/python/README.md",
         settings: &[],
+    },
+    Editor {
+        about: AGENTS,
+        name: "pi",
+        programs: &["pi"],
+        guide: "editors/pi/README.md",
+        settings: &[".pi/agent/settings.json", ".pi/agent/extensions"],
+    },
+    Editor {
+        about: AGENTS,
+        name: "OpenCode",
+        programs: &["opencode"],
+        guide: "editors/opencode/README.md",
+        settings: &[
+            ".config/opencode/opencode.json",
+            ".config/opencode/opencode.jsonc",
+            ".config/opencode/plugin",
+        ],
     },
 ];
 
 impl Editor {
     fn finding(&self, home: Option<&Path>) -> Option<Finding> {
         let program = self.programs.iter().find_map(|program| on_path(program))?;
-        let finding = |state, what| Finding::new("editors and languages", self.name, state, what);
+        let finding = |state, what| Finding::new(self.about, self.name, state, what);
         let (program, guide) = (program.display(), self.guide);
         if self.settings.is_empty() {
             let what = format!("{program} (the library for it: {guide})");
@@ -109,7 +141,7 @@ pub fn findings() -> Vec<Finding> {
         };
         let program = on_path(program);
         let installed = files.iter().find(|file| mentions(file));
-        let finding = |state, what: String| Finding::new("agents", title, state, what);
+        let finding = |state, what: String| Finding::new(AGENTS, title, state, what);
         match (program, installed) {
             (None, None) => None,
             (Some(program), None) => {
