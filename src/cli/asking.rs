@@ -37,6 +37,8 @@ use crate::store::{Archive, Holder, MemoryStore, Store as _, default_directory};
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// Bytes on their way between this process and the daemon within it.
 const DUPLEX_BYTES: usize = 64 * 1024;
+/// The id of the request that every connection begins with.
+const INITIALIZE: u64 = 1;
 /// How many sessions a message names.
 const NAMED: usize = 10;
 
@@ -229,6 +231,8 @@ pub fn client_of(
 pub struct Client {
     input: BufReader<Box<dyn AsyncRead + Send + Unpin>>,
     output: Box<dyn AsyncWrite + Send + Unpin>,
+    /// What goes out with the next request.
+    unsent: String,
     last: u64,
     patience: Duration,
     version: String,
@@ -270,12 +274,15 @@ impl Client {
                 Err(io::Error::other("it serves as many clients as it can (try again)"))
             }
             Some((stream, Answer::Welcome)) => {
-                Self::greeted(runtime, stream, patience).map(Some).map_err(io::Error::other)
+                let mut client = Self::greeted(runtime, stream, patience);
+                client.wait_until_initialized().map_err(io::Error::other)?;
+                Ok(Some(client))
             }
         }
     }
 
-    /// A connection to the shared daemon, which is started when it is not there.
+    /// A connection to the shared daemon, which is started when it is not there. It takes one round
+    /// trip only: whoever asks for it has no time.
     pub fn of_started(sharing: &SharingArguments, patience: Duration) -> Result<Self, String> {
         let runtime = runtime().map_err(|error| error.to_string())?;
         let met = || {
@@ -283,7 +290,7 @@ impl Client {
             runtime.block_on(served(&endpoint, sharing))
         };
         let met = met().map_err(|error: io::Error| format!("no shared daemon: {error}"))?;
-        Self::greeted(runtime, met.stream, patience)
+        Ok(Self::greeted(runtime, met.stream, patience))
     }
 
     /// A daemon within this process, with one session as it is stored.
@@ -301,26 +308,43 @@ impl Client {
         runtime.spawn(async move { serve(served, input, output, Limits::default()).await });
         let (input, output) = split(ours);
         let stream = Stream { input: Box::new(input), output: Box::new(output), secret: None };
-        let mut client = Self::greeted(runtime, stream, PATIENCE)?;
+        let mut client = Self::greeted(runtime, stream, PATIENCE);
+        client.wait_until_initialized()?;
         let _: Json = client.ask("session/open", &json!({ "session": session }))?;
         Ok(client)
     }
 
-    fn greeted(runtime: Runtime, stream: Stream, patience: Duration) -> Result<Self, String> {
+    /// A connection to a daemon that serves this client. What initializes it goes out with the first
+    /// request, whose answer comes behind that one's.
+    fn greeted(runtime: Runtime, stream: Stream, patience: Duration) -> Self {
         let Stream { input, output, .. } = stream;
-        let input = BufReader::new(input);
-        let version = String::new();
-        let mut client = Self { input, output, last: 0, patience, version, runtime: Some(runtime) };
         let options = json!({ "client": { "name": "reminderd" }, "problems": false });
         let params = json!({ "capabilities": {}, "initializationOptions": options });
-        let initialized: Json = client.ask("initialize", &params)?;
-        let version = initialized["serverInfo"]["version"].as_str();
-        version.unwrap_or_default().clone_into(&mut client.version);
-        client.send(&json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} }))?;
-        Ok(client)
+        let initialize = json!({
+            "jsonrpc": "2.0", "id": INITIALIZE, "method": "initialize", "params": params,
+        });
+        let initialized = json!({ "jsonrpc": "2.0", "method": "initialized", "params": {} });
+        Self {
+            input: BufReader::new(input),
+            output,
+            unsent: format!("{initialize}\n{initialized}\n"),
+            last: INITIALIZE,
+            patience,
+            version: String::new(),
+            runtime: Some(runtime),
+        }
     }
 
-    /// The version of the daemon's build.
+    /// Waits until the daemon says who it is.
+    fn wait_until_initialized(&mut self) -> Result<(), String> {
+        self.write("")?;
+        let initialized: Json = self.answer("initialize")?.map_err(|error| error.message)?;
+        let version = initialized["serverInfo"]["version"].as_str();
+        version.unwrap_or_default().clone_into(&mut self.version);
+        Ok(())
+    }
+
+    /// The version of the daemon's build; empty where it was not waited for.
     pub fn version(&self) -> &str {
         &self.version
     }
@@ -357,7 +381,7 @@ impl Client {
         self.last += 1;
         let request =
             json!({ "jsonrpc": "2.0", "id": self.last, "method": method, "params": params });
-        self.send(&request)
+        self.write(&format!("{request}\n"))
     }
 
     fn answer<T: DeserializeOwned>(
@@ -404,11 +428,8 @@ impl Client {
         }
     }
 
-    fn send(&mut self, message: &Json) -> Result<(), String> {
-        self.write(&format!("{message}\n"))
-    }
-
     fn write(&mut self, lines: &str) -> Result<(), String> {
+        let lines = std::mem::take(&mut self.unsent) + lines;
         let sent = async {
             self.output.write_all(lines.as_bytes()).await?;
             self.output.flush().await

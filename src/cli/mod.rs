@@ -71,6 +71,14 @@ enum Command {
     Man(man::ManArguments),
 }
 
+/// The command line of an agent's events alone, for which an agent waits: what describes all the other
+/// commands takes longer to build than the event takes to tell. It reads the same.
+#[derive(Debug, Parser)]
+#[command(name = "reminderd", version)]
+enum EventCli {
+    Hook(hook::HookArguments),
+}
+
 /// The command line, for what is made from it.
 fn command() -> clap::Command {
     Cli::command()
@@ -78,6 +86,10 @@ fn command() -> clap::Command {
 
 /// Parses the arguments and runs the command.
 pub fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|command| command == "hook") {
+        let EventCli::Hook(arguments) = EventCli::parse();
+        return hook::run(&arguments);
+    }
     let cli = Cli::parse();
     match &cli.command {
         None => stdio::serve(&cli.stdio),
@@ -100,5 +112,30 @@ pub fn main() -> ExitCode {
         Some(Command::BugReport(arguments)) => bug_report::run(arguments),
         Some(Command::Completions(arguments)) => completions::run(arguments),
         Some(Command::Man(arguments)) => man::run(arguments),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_of_events_reads_as_the_whole_one_does() {
+        let help = |mut command: clap::Command| {
+            command.build();
+            let mut hook = command.find_subcommand("hook").expect("it is there").clone();
+            let mut all = vec![hook.render_long_help().to_string()];
+            for change in ["install", "uninstall"] {
+                let change = hook.find_subcommand_mut(change).expect("it is there");
+                all.push(change.render_long_help().to_string());
+            }
+            all
+        };
+        assert_eq!(help(EventCli::command()), help(Cli::command()));
+        for line in [vec!["reminderd", "hook"], vec!["reminderd", "hook", "codex", "--no"]] {
+            let all = Cli::try_parse_from(&line).expect_err("it is wrong").to_string();
+            let events = EventCli::try_parse_from(&line).expect_err("it is wrong").to_string();
+            assert_eq!(events, all);
+        }
     }
 }

@@ -119,8 +119,9 @@ impl Kept {
     }
 
     /// Hands over a commit that was just applied. The ticket, where there is one, tells when it is
-    /// durable; an error that it was undone.
-    pub fn keep_commit(&mut self, token: &str) -> Result<Option<Ticket>, StoreError> {
+    /// durable; an error that it was undone. One that told nothing need not wait for the disk: a machine
+    /// that fails just then forgets that a request went out, and nothing that anybody heard.
+    pub fn keep_commit(&mut self, token: &str, tells: bool) -> Result<Option<Ticket>, StoreError> {
         let lines = self.session.take_lines();
         if !self.is_durable() {
             self.session.confirm(token);
@@ -133,7 +134,8 @@ impl Kept {
                 StoreError::Failed("what came before it is still being written".to_owned())
             }));
         }
-        let appended = self.store.append(&self.lease, &lines, When::Now);
+        let when = if tells { When::Now } else { When::Written };
+        let appended = self.store.append(&self.lease, &lines, when);
         self.under_way.push((token.to_owned(), appended.ticket.clone()));
         self.grow(appended.bytes);
         Ok(Some(appended.ticket))

@@ -74,6 +74,9 @@ pub struct Listed {
 pub enum When {
     /// As soon as possible: somebody waits.
     Now,
+    /// Where they outlive this process as soon as possible, since somebody waits for that; on the disk
+    /// itself with the next that is.
+    Written,
     /// With the next that somebody waits for, or after [`WRITE_BEHIND`].
     Behind,
 }
@@ -81,7 +84,7 @@ pub enum When {
 /// Lines that were handed over.
 #[derive(Debug)]
 pub struct Appended {
-    /// Tells when they are durable.
+    /// Tells when they are durable, or written where no more was asked for.
     pub ticket: Ticket,
     /// How many bytes they are.
     pub bytes: usize,

@@ -4,7 +4,7 @@
 //! One thread writes. What came while it was busy, of all sessions, becomes one transaction, so that
 //! sixty-four commits cost one wait for the disk. Checkpoints run on another thread and connection.
 //! The file is in WAL mode with `synchronous=FULL`: what a ticket calls durable survives a crash of
-//! the process and of the machine.
+//! the process and of the machine. Only what need not survive the latter is written with `NORMAL`.
 //!
 //! A daemon's life is the lock that it holds on a file of its own. It needs no heartbeat: the system
 //! lets go of it when the process ends, however it ends.
@@ -40,6 +40,8 @@ pub const DAMAGED: &str = "ledger.damaged";
 const BUSY: Duration = Duration::from_secs(2);
 /// How long a read may wait for another process's lock: messages wait behind it.
 const BUSY_READING: Duration = Duration::from_millis(250);
+/// How a connection waits for the disk, unless said otherwise: at each transaction.
+const SYNCHRONOUS: &str = "FULL";
 /// Bytes that wait to be written at most.
 const QUEUE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Bytes after which the log is worked into the file.
@@ -107,10 +109,17 @@ struct Queue {
 #[derive(Debug)]
 enum Job {
     Acquire { lease: Lease, root: Option<String>, lines: Vec<Text>, promise: Promise },
-    Append { lease: Lease, epoch: u64, lines: Vec<Text>, promise: Promise },
+    Append { lease: Lease, epoch: u64, lines: Vec<Text>, is_durable: bool, promise: Promise },
     Release { lease: Lease, active: Millis, promise: Promise },
     Forget { session: String, promise: Promise },
     Flush { promise: Promise },
+}
+
+impl Job {
+    /// Whether the disk must have it before it is done.
+    fn is_durable(&self) -> bool {
+        !matches!(self, Self::Append { is_durable: false, .. })
+    }
 }
 
 /// A line, ready to be written.
@@ -165,6 +174,7 @@ impl SqliteStore {
             identity: identity(&path),
             path,
             checkpoints,
+            waits_for_the_disk: true,
             written: 0,
             lost: BTreeMap::new(),
             options,
@@ -287,7 +297,9 @@ impl Store for SqliteStore {
         }
         let (promise, ticket) = Ticket::open();
         let lease = lease.clone();
-        self.push(Job::Append { lease, epoch, lines, promise }, bytes, when == When::Now);
+        let is_durable = when != When::Written;
+        let job = Job::Append { lease, epoch, lines, is_durable, promise };
+        self.push(job, bytes, when != When::Behind);
         Appended { ticket, bytes }
     }
 
@@ -462,7 +474,7 @@ fn open_file(path: &Path) -> Result<(Connection, Connection, Connection), Fault>
 fn connect(path: &Path, busy: Duration) -> rusqlite::Result<Connection> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(busy)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "synchronous", SYNCHRONOUS)?;
     // What is deleted is gone, not only unlinked.
     connection.pragma_update(None, "secure_delete", "ON")?;
     connection.pragma_update(None, "wal_autocheckpoint", 0)?;
@@ -612,6 +624,8 @@ struct Writer {
     /// Which file the connection writes to.
     identity: Option<(u64, u64)>,
     checkpoints: SyncSender<()>,
+    /// Whether a transaction of the connection is over only when the disk has it.
+    waits_for_the_disk: bool,
     /// Bytes since the last checkpoint was asked for.
     written: usize,
     /// Leases whose lines were lost, by session and fence, and up to which epoch.
@@ -744,6 +758,7 @@ impl Writer {
         if identity(&self.path) != self.identity {
             return Err(rusqlite::Error::InvalidPath(self.path.clone()));
         }
+        self.wait_for_the_disk(jobs.iter().any(Job::is_durable))?;
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let mut outcomes = Vec::with_capacity(jobs.len());
@@ -781,6 +796,17 @@ impl Writer {
         transaction.commit()?;
         self.written += written;
         Ok(outcomes)
+    }
+
+    /// Whether the next transaction is over when the disk has it, or when the file has it. The disk takes
+    /// the log in its order, so that one that is waited for brings those before it along.
+    fn wait_for_the_disk(&mut self, is_durable: bool) -> rusqlite::Result<()> {
+        if self.waits_for_the_disk != is_durable {
+            let synchronous = if is_durable { SYNCHRONOUS } else { "NORMAL" };
+            self.connection.pragma_update(None, "synchronous", synchronous)?;
+            self.waits_for_the_disk = is_durable;
+        }
+        Ok(())
     }
 
     /// Works the log into the file and cuts it off, so that nothing that was erased is left in it.

@@ -80,6 +80,24 @@ fn lines_come_back_in_order() {
     });
 }
 
+/// What need not be on the disk yet is in the file when its ticket says so, whatever is written around it.
+#[test]
+fn what_is_written_is_there_for_others() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = sqlite(directory.path());
+    let lease = acquired(&store, "s", &[opened(1)]);
+    let archive = Archive::open(directory.path()).expect("it can be read").expect("it is there");
+    let mut expected = vec![opened(1)];
+    for (at, when) in
+        [When::Written, When::Now, When::Written, When::Behind].into_iter().enumerate()
+    {
+        let line = told(at as Millis + 2, "a");
+        kept(&store.append(&lease, std::slice::from_ref(&line), when));
+        expected.push(line);
+        assert_eq!(archive.lines("s").expect("they can be read"), expected, "{when:?}");
+    }
+}
+
 #[test]
 fn a_replay_begins_at_the_last_snapshot() {
     with_each(|store| {

@@ -51,7 +51,12 @@ type Call = (&'static str, Json);
 
 impl Event<'_> {
     /// Tells it. Returns what the host is to be given, if it asks for it and anything speaks.
-    pub fn tell(&self, troubles: &mut Vec<String>) -> Result<Option<(Delivery, String)>, String> {
+    /// The connection that it makes is left to the caller.
+    pub fn tell(
+        &self,
+        client: &mut Option<Client>,
+        troubles: &mut Vec<String>,
+    ) -> Result<Option<(Delivery, String)>, String> {
         let state = self.sharing.keeping.directory().ok_or(
             "what was given to the agent can be kept nowhere: name a directory with --state",
         )?;
@@ -64,14 +69,13 @@ impl Event<'_> {
         let mut calls: Vec<_> =
             settled.iter().map(|(given, fate)| settling(given, *fate)).collect();
         let session = calls.len();
-        let mut client = None;
         for report in &self.happening.reports {
             let call = match report {
                 Report::Event(method, params) => {
                     Some((*method, self.happening.params(params.clone())))
                 }
                 Report::TurnOver { outcome } => {
-                    let client = self.client(&mut client)?;
+                    let client = self.client(client)?;
                     let state =
                         client.ask::<Json>("session/state", &self.happening.params(json!({})));
                     let turn = state
@@ -83,7 +87,7 @@ impl Event<'_> {
                     })
                 }
                 Report::TaskChanged { id, changes } => {
-                    let client = self.client(&mut client)?;
+                    let client = self.client(client)?;
                     let listed = client.ask("task/list", &self.happening.params(json!({})));
                     changed_task(listed.unwrap_or_default(), id, changes)
                         .map(|task| ("task/put", self.happening.params(json!({ "task": task }))))
@@ -91,7 +95,7 @@ impl Event<'_> {
             };
             calls.extend(call);
         }
-        calls.extend(self.compacted(&mut client, &settled)?);
+        calls.extend(self.compacted(client, &settled)?);
         let waits = self.happening.wait.as_ref().map(|seam| {
             let wait = json!({ "seam": seam, "deadlineMs": WAIT_MS });
             ("reminder/wait", self.happening.params(wait))
@@ -100,7 +104,7 @@ impl Event<'_> {
         if calls.is_empty() {
             return Ok(None);
         }
-        let client = self.client(&mut client)?;
+        let client = self.client(client)?;
         let mut answers = client.ask_all(&calls)?;
         if answers.iter().any(|answer| is(answer, ErrorKind::UnknownSession))
             || (answers[..session].iter()).any(Result::is_err)

@@ -18,7 +18,8 @@ mod settings;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::mpsc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ use self::copilot::Copilot;
 use self::event::Event;
 use self::gemini::Gemini;
 use self::happening::Host;
+use super::asking::Client;
 use super::logging;
 use super::paint::{self, Failure};
 use super::serve::SharingArguments;
@@ -153,7 +155,8 @@ pub fn agents() -> impl Iterator<Item = (&'static str, &'static str, &'static st
     })
 }
 
-/// Runs the command. Its work is left where it stands when the time is up.
+/// Runs the command. Its work is left where it stands when the time is up: that is watched from another
+/// thread, so that the work itself need not wait for one.
 pub fn run(arguments: &HookArguments) -> ExitCode {
     let sharing = arguments.sharing.clone();
     let agent = match (&arguments.change, arguments.agent) {
@@ -168,19 +171,36 @@ pub fn run(arguments: &HookArguments) -> ExitCode {
         // The command line is not taken without one.
         (None, None) => return ExitCode::SUCCESS,
     };
-    let (sender, answer) = mpsc::channel();
     let state = sharing.keeping.directory();
-    thread::spawn(move || {
-        let mut troubles = Vec::new();
-        let answer = answered(agent, &sharing, &mut troubles).unwrap_or_else(|reason| {
-            troubles.push(reason);
-            None
-        });
-        sender.send((answer, troubles))
+    // Whoever is first to end the command: what it says is said as a whole or not at all.
+    let is_over = Arc::new(AtomicBool::new(false));
+    let watched = {
+        let (is_over, state) = (Arc::clone(&is_over), state.clone());
+        move || {
+            thread::sleep(PATIENCE);
+            if !is_over.swap(true, Ordering::SeqCst) {
+                let late = format!("it was not done in {} s", PATIENCE.as_secs());
+                log(agent, state.as_deref(), &[late]);
+                std::process::exit(0)
+            }
+        }
+    };
+    let mut troubles = Vec::new();
+    if let Err(error) = thread::Builder::new().spawn(watched) {
+        troubles.push(format!("nothing watches how long it takes: {error}"));
+    }
+    // The process ends, and the connection with it.
+    let mut client = None;
+    let answer = answered(agent, &sharing, &mut client, &mut troubles).unwrap_or_else(|reason| {
+        troubles.push(reason);
+        None
     });
-    let (answer, troubles) = answer
-        .recv_timeout(PATIENCE)
-        .unwrap_or_else(|_| (None, vec![format!("it was not done in {} s", PATIENCE.as_secs())]));
+    if is_over.swap(true, Ordering::SeqCst) {
+        // The other thread ends the process.
+        loop {
+            thread::park();
+        }
+    }
     if let Some(answer) = answer {
         drop(paint::print(&format!("{answer}\n")));
     }
@@ -211,6 +231,7 @@ fn change(which: &WhichArguments, command: Option<&str>) -> Result<(), Failure> 
 fn answered(
     agent: Agent,
     sharing: &SharingArguments,
+    client: &mut Option<Client>,
     troubles: &mut Vec<String>,
 ) -> Result<Option<String>, String> {
     let mut text = Vec::new();
@@ -221,6 +242,6 @@ fn answered(
     let host = agent.host();
     let Some(happening) = host.read(&input)? else { return Ok(None) };
     let event = Event { host: agent.name(), sharing, happening: &happening };
-    let delivered = event.tell(troubles)?;
+    let delivered = event.tell(client, troubles)?;
     Ok(delivered.map(|(delivery, text)| host.answer(&input, &delivery, &text).to_string()))
 }

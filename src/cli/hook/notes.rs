@@ -41,6 +41,8 @@ pub struct Given {
 pub struct Notes {
     path: PathBuf,
     file: File,
+    /// How long the file is.
+    bytes: u64,
     /// What was given and is not settled, oldest first.
     pub given: Vec<Given>,
 }
@@ -63,7 +65,7 @@ impl Notes {
                 (&mut file).take(BYTES_MAX).read_to_end(&mut text)?;
                 // Torn by a crash: what was given is offered again or found in history, as ever.
                 let given = serde_json::from_slice(&text).unwrap_or_default();
-                return Ok(Self { path, file, given });
+                return Ok(Self { path, file, bytes: text.len() as u64, given });
             }
         }
     }
@@ -74,9 +76,15 @@ impl Notes {
             return fs::remove_file(&self.path);
         }
         let text = serde_json::to_vec(&self.given)?;
-        self.file.set_len(0)?;
         self.file.rewind()?;
-        self.file.write_all(&text)
+        self.file.write_all(&text)?;
+        // Not cut off before: some file systems then wait for the disk when the file is closed.
+        let bytes = text.len() as u64;
+        if bytes < self.bytes {
+            self.file.set_len(bytes)?;
+        }
+        self.bytes = bytes;
+        Ok(())
     }
 }
 
@@ -120,7 +128,9 @@ mod tests {
             record: Json::Null,
             offset: 7,
         };
-        notes.given.push(given.clone());
+        notes.given.extend([given.clone(), given.clone()]);
+        notes.save().unwrap();
+        notes.given.pop();
         notes.save().unwrap();
         let path = notes.path.clone();
         drop(notes);

@@ -223,8 +223,9 @@ fn delivered(
     if auto_commit {
         let token = delivery.token.clone();
         session.catch_up(When::Now);
-        session.commit(now, &token, None, None).map_err(|refusal| convert::error(&refusal))?;
-        let kept = session.keep_commit(&token).map_err(|error| {
+        let receipt =
+            session.commit(now, &token, None, None).map_err(|refusal| convert::error(&refusal))?;
+        let kept = session.keep_commit(&token, receipt.record.is_some()).map_err(|error| {
             give_up(session, &token);
             convert::store_error(&error)
         })?;
@@ -279,7 +280,8 @@ fn committed(call: &Call<'_>) -> Result<Outcome, ErrorObject> {
         // The first one may be on its way: neither is answered before it arrived.
         session.under_way(&token)
     } else {
-        session.keep_commit(&token).map_err(|error| convert::store_error(&error))?
+        let tells = receipt.record.is_some();
+        session.keep_commit(&token, tells).map_err(|error| convert::store_error(&error))?
     };
     drop(session);
     let Receipt { record, committed, held, already } = receipt;
