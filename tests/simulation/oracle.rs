@@ -69,6 +69,11 @@ pub struct Oracle {
     marks: BTreeSet<(Scope, String)>,
     /// Commits whose answer did not come.
     open: Vec<Offer>,
+    /// Those that history showed to be told. Until something is answered behind them that the store
+    /// holds, they may go with the process.
+    unwritten: Vec<Offer>,
+    /// Those of them whose process died.
+    doubtful: Vec<Offer>,
 }
 
 /// The marks in a text.
@@ -159,6 +164,12 @@ impl Oracle {
     /// The daemon has begun another life. Queues do not survive it, agents are gone with their turns.
     pub fn restarted(&mut self, in_good_order: bool) {
         self.conversations.retain(|(_, agent), _| agent.is_empty());
+        for offer in std::mem::take(&mut self.unwritten) {
+            if !in_good_order && offer.scope.1.is_empty() {
+                self.at(&offer.scope).is_unwritten = true;
+                self.doubtful.push(offer);
+            }
+        }
         for conversation in self.conversations.values_mut() {
             if std::mem::take(&mut conversation.is_unwritten) && !in_good_order {
                 conversation.standing = None;
@@ -254,6 +265,7 @@ impl Oracle {
         ensure!(record.is_null() == told.is_empty(), "a record of nothing, or none: {result}");
         self.told(offer, &told, record);
         self.conversations.values_mut().for_each(|it| it.is_unwritten = false);
+        self.unwritten.clear();
         Ok(())
     }
 
@@ -290,7 +302,16 @@ impl Oracle {
             if offer.record["id"].as_str().is_some_and(holds) {
                 let entries: Vec<_> = offer.entries.iter().collect();
                 self.told(&offer, &entries, &offer.record);
+                self.unwritten.push(offer);
             }
+        }
+        let (of_it, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.doubtful).into_iter().partition(|offer| offer.scope == *scope);
+        self.doubtful = others;
+        for offer in of_it.iter().filter(|it| !it.record["id"].as_str().is_some_and(holds)) {
+            let gone: Vec<_> = offer.entries.iter().flat_map(|entry| marks(body(entry))).collect();
+            self.marks.retain(|(whose, mark)| whose != scope || !gone.contains(mark));
+            self.at(scope).told.retain(|(id, _)| offer.record["id"] != **id);
         }
         let told = &self.at(scope).told;
         let expected: Vec<_> =
